@@ -1,0 +1,138 @@
+"""One admission cycle: a snapshot goes in, one decision per waiting job comes out."""
+
+from dataclasses import dataclass
+
+from gateway.core.devices.fleet import Fleet
+from gateway.core.jobs.columns import WaitingJobs
+from gateway.core.queues.definitions import Cohort, Flavor, Queue
+from gateway.core.vocabulary import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What live reservations of a queue use of one (flavor, resource), in base units."""
+
+    queue: str
+    flavor: str
+    resource: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything one decision depends on."""
+
+    serial: int
+    """Number of the state it was taken from; stored with each answer."""
+    queues: tuple[Queue, ...]
+    cohorts: tuple[Cohort, ...]
+    flavors: tuple[Flavor, ...]
+    usage: tuple[Usage, ...]
+    waiting: WaitingJobs
+    fleet: Fleet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policies:
+    """Names of the policies in force."""
+
+    ordering: str = "priority"
+    fairness: str = "dominant_share"
+    placement: str = "pack"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodPlacement:
+    """One pod's node and devices; bits are ordinals of that node's machine type."""
+
+    pod_set: str
+    index: int
+    node_id: int
+    gpu_mask: int
+    nic_mask: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """What an admission adds to its queue's usage."""
+
+    flavor: str
+    resource: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admit:
+    """A whole gang gets its place."""
+
+    job_id: int
+    version: int
+    queue: str
+    placements: tuple[PodPlacement, ...]
+    """Every pod of the gang, ordered by pod set (Master first), then index."""
+    charges: tuple[Charge, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """One cause of waiting, with its numbers, in words for people."""
+
+    reason: Reason
+    detail: str
+    count: int = 0
+    """Nodes (or jobs) concerned; 0 where counting makes no sense."""
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaStep:
+    """One node on the quota path, for one (flavor, resource)."""
+
+    node: str
+    flavor: str
+    resource: str
+    used: int
+    nominal: int
+    available: int
+    requested: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassHold:
+    """Why one request class of one queue does not start: all causes found, not the first."""
+
+    queue: str
+    class_index: int
+    """Index into the snapshot's classes."""
+    reason: Reason
+    causes: tuple[Cause, ...]
+    quota_path: tuple[QuotaStep, ...] = ()
+    limiting: str = ""
+    """Quota node that binds, when quota is the reason."""
+    unblock: tuple[str, ...] = ()
+    """What would admit it, in words; complete or empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """One waiting job stays waiting."""
+
+    job_id: int
+    version: int
+    reason: Reason
+    queue: str
+    class_index: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CyclePlan:
+    """One pass: each waiting job is in exactly one of `admits` and `holds`."""
+
+    serial: int
+    admits: tuple[Admit, ...]
+    holds: tuple[Hold, ...]
+    class_holds: tuple[ClassHold, ...]
+    """One for each (queue, class) that has at least one hold."""
+
+
+def plan_cycle(snapshot: Snapshot, policies: Policies, now_us: int, budget: int) -> CyclePlan: ...

@@ -1,0 +1,49 @@
+"""What a gang asks for: the part of a job that a decision needs, and nothing it does not.
+
+Jobs with equal requests form one request class, so everything here is hashable and canonical.
+"""
+
+from dataclasses import dataclass
+
+from gateway.core.resources import PODS, Amounts, amounts, plus, times
+from gateway.core.resources.node_rules import Requirement, Toleration
+from gateway.core.vocabulary import PairRule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSetRequest:
+    """Pods alike in a gang."""
+
+    name: str
+    """Master or Worker."""
+    count: int
+    per_pod: Amounts
+    """Effective requests of one pod: cpu in millicores, memory in bytes, gpu and rdma whole."""
+    node_selector: tuple[tuple[str, str], ...] = ()
+    """Sorted label equalities."""
+    affinity: tuple[tuple[Requirement, ...], ...] = ()
+    """Required node affinity: any term, each of all its requirements; empty means no rule."""
+    tolerations: tuple[Toleration, ...] = ()
+    pair: PairRule = PairRule.NODE
+    is_pair_required: bool = True
+    host_ports: tuple[int, ...] = ()
+
+    @property
+    def total(self) -> Amounts:
+        """Amounts of the whole pod set, pods counted."""
+        return times(plus(self.per_pod, amounts({PODS: 1})), self.count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestClass:
+    """The shape of a gang; equal shapes are one class."""
+
+    pod_sets: tuple[PodSetRequest, ...]
+
+    @property
+    def total(self) -> Amounts:
+        """Amounts of the whole gang, pods counted."""
+        total: Amounts = ()
+        for pod_set in self.pod_sets:
+            total = plus(total, pod_set.total)
+        return total

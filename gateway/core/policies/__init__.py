@@ -1,0 +1,1 @@
+"""Policies: plain functions chosen by name; ordering, fairness and placement."""

@@ -1,0 +1,223 @@
+"""The words of the product as closed lists: states, events, reasons, rules, guarantees.
+
+The only part of the core that the wire schemas, the manifest reader and the SDK may import, so it
+must stay free of numpy and of every other module of this package.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+
+class JobState(StrEnum):
+    """Where a job stands. Devices are held from RESERVED until STOPPING is left."""
+
+    PENDING = "pending"
+    """Waits in its queue."""
+    HELD = "held"
+    """Waits, and is not considered until it is released."""
+    RESERVED = "reserved"
+    """Its devices are held in the database; nothing of this attempt need exist in the cluster."""
+    LAUNCHING = "launching"
+    """Its object was unsuspended; not all pods are ready yet."""
+    RUNNING = "running"
+    """Every pod of the gang was seen ready."""
+    STOPPING = "stopping"
+    """An outcome is stored; pods may still be alive, so the devices stay held."""
+    SUCCEEDED = "succeeded"
+    """The training succeeded. Terminal."""
+    FAILED = "failed"
+    """The training failed, or could not be started. Terminal."""
+    CANCELLED = "cancelled"
+    """A user cancelled it. Terminal."""
+
+
+TERMINAL_STATES: Final = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
+WAITING_STATES: Final = frozenset({JobState.PENDING, JobState.HELD})
+HOLDING_STATES: Final = frozenset(
+    {JobState.RESERVED, JobState.LAUNCHING, JobState.RUNNING, JobState.STOPPING}
+)
+"""States in which the job's devices are held."""
+
+
+class JobEvent(StrEnum):
+    """What can happen to a job; `core.jobs.machine` says what follows."""
+
+    HOLD = "hold"
+    RELEASE = "release"
+    ADMIT = "admit"
+    UNRESERVE = "unreserve"
+    """A reservation is withdrawn before its launch intent was acted on."""
+    UNSUSPEND = "unsuspend"
+    """The cluster was told to start the gang."""
+    READY = "ready"
+    """All pods of the gang are ready."""
+    STOP = "stop"
+    """Begin to stop, with a stored outcome."""
+    GONE = "gone"
+    """All pods are gone, so the stored outcome takes effect and the devices are freed."""
+    CANCEL_WAITING = "cancel_waiting"
+    """Cancelled while nothing of it existed."""
+    FAIL_WAITING = "fail_waiting"
+    """Ended while waiting, for example by its queue timeout."""
+
+
+class StopOutcome(StrEnum):
+    """What a stopping job becomes once its pods are gone."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    REQUEUED = "requeued"
+    """Back to pending, with the next attempt."""
+    HELD = "held"
+    """To held, with the next attempt."""
+
+
+class AttemptPhase(StrEnum):
+    """The steps of one launch, in order; each is stored before the next is tried."""
+
+    INTENDED = "intended"
+    """Reserved and to be launched; no call was sent, or its answer was lost."""
+    CREATED = "created"
+    """The suspended object exists and its UID is stored."""
+    HELD_IN_CLUSTER = "held_in_cluster"
+    """The enforcement back end holds the devices (a formality for advisory)."""
+    UNSUSPENDED = "unsuspended"
+    """The object was told to start; pods appear gated."""
+    OPEN = "open"
+    """Every pod's gate was opened onto its assignment."""
+    CLOSED = "closed"
+    """Nothing of it is alive; devices are freed."""
+
+
+class Reason(StrEnum):
+    """Why a job waits, or why an attempt ended. A closed list."""
+
+    HELD = "Held"
+    NOT_BEFORE = "NotBefore"
+    DEPENDENCY_PENDING = "DependencyPending"
+    QUEUE_PAUSED = "QueuePaused"
+    OVER_QUOTA = "OverQuota"
+    OVER_BORROWING_LIMIT = "OverBorrowingLimit"
+    OVER_BUDGET = "OverBudget"
+    OVER_CAP = "OverCap"
+    BEHIND_FAIR_SHARE = "BehindFairShare"
+    BEHIND_PRIORITY = "BehindPriority"
+    GANG_DOES_NOT_FIT = "GangDoesNotFit"
+    FRAGMENTED_DEVICES = "FragmentedDevices"
+    NO_ALIGNED_DEVICES = "NoAlignedDevices"
+    NODES_UNAVAILABLE = "NodesUnavailable"
+    RESERVED_FOR_OTHER = "ReservedForOther"
+    WAITING_FOR_PREEMPTION = "WaitingForPreemption"
+    RETRY_PAUSE = "RetryPause"
+    LAUNCH_THROTTLED = "LaunchThrottled"
+    CLUSTER_UNREACHABLE = "ClusterUnreachable"
+    GUARANTEE_UNAVAILABLE = "GuaranteeUnavailable"
+    NEVER_FITS = "NeverFits"
+    POLICY_DENIED = "PolicyDenied"
+    QUARANTINED = "Quarantined"
+    NOT_REACHED = "NotReached"
+
+
+class EndReason(StrEnum):
+    """Why an attempt or a job ended."""
+
+    SUCCEEDED = "Succeeded"
+    REPLICA_FAILED = "ReplicaFailed"
+    """A replica exited with a failure."""
+    REJECTED_BY_CLUSTER = "RejectedByCluster"
+    """The cluster refused the object for good (400, 403, 422)."""
+    DELETED_EXTERNALLY = "DeletedExternally"
+    """The object was deleted behind the gateway's back."""
+    START_TIMEOUT = "StartTimeout"
+    RUN_TIMEOUT = "RunTimeout"
+    QUEUE_TIMEOUT = "QueueTimeout"
+    TOO_MANY_RESTARTS = "TooManyRestarts"
+    CANCELLED = "Cancelled"
+    REQUEUED = "Requeued"
+    FOREIGN_OBJECT = "ForeignObject"
+    """An object of that name exists that is not ours."""
+    GANG_LOST = "GangLost"
+    """Pods or processes vanished without a result."""
+
+
+class PairRule(StrEnum):
+    """How near each GPU's NIC must be, from strict to free."""
+
+    SWITCH = "switch"
+    """Under the same PCIe switch."""
+    NUMA = "numa"
+    """On the same NUMA node."""
+    NODE = "node"
+    """On the same node (always true for one pod)."""
+    NONE = "none"
+    """Nobody asked."""
+
+
+class Guarantee(StrEnum):
+    """What the cluster enforces of a reservation, strongest first."""
+
+    HELD_IN_CLUSTER = "held_in_cluster"
+    ENFORCED_AT_START = "enforced_at_start"
+    NODE_EXCLUSIVE = "node_exclusive"
+    ADVISORY = "advisory"
+
+
+class DeviceKind(StrEnum):
+    """Kinds of device that are reserved one by one."""
+
+    GPU = "gpu"
+    RDMA = "rdma"
+
+
+class DeviceHealth(StrEnum):
+    """Whether new placements may use a device or node."""
+
+    HEALTHY = "healthy"
+    CORDONED = "cordoned"
+    UNHEALTHY = "unhealthy"
+
+
+class ReplicaType(StrEnum):
+    """Pod sets of a PyTorchJob."""
+
+    MASTER = "Master"
+    WORKER = "Worker"
+
+
+class QueueState(StrEnum):
+    """Whether a queue admits."""
+
+    OPEN = "open"
+    PAUSED = "paused"
+
+
+class Role(StrEnum):
+    """What a caller may do."""
+
+    USER = "user"
+    ADMIN = "admin"
+
+
+class BackendName(StrEnum):
+    """Where gangs are launched."""
+
+    LOCAL = "local"
+    SIMULATED = "simulated"
+    KUBEFLOW = "kubeflow"
+
+
+class OrderPolicy(StrEnum):
+    """Order inside a queue."""
+
+    PRIORITY = "priority"
+
+
+LABEL_PREFIX: Final = "training-gateway.io/"
+"""Prefix of every label and annotation of the product."""
+ENVIRONMENT_PREFIX: Final = "TRAINING_GATEWAY_"
+"""Prefix of every environment variable of the product."""
+SCHEDULING_GATE: Final = LABEL_PREFIX + "reservation"
+"""Scheduling gate that keeps each pod from starting before its devices are assigned."""
+UNLIMITED: Final = 2**62
+"""An amount that stands for "no limit"; small enough that two of them do not overflow 64 bits."""

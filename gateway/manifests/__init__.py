@@ -1,0 +1,1 @@
+"""Reads what users submit, in every accepted form, into one JobSpec."""

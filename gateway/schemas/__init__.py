@@ -1,0 +1,1 @@
+"""The wire: pydantic models of what users send and see. No behaviour beyond validation."""

@@ -1,0 +1,100 @@
+"""Queues, cohorts and flavors as admins define them, over REST and in `apply` files."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from gateway.core.vocabulary import OrderPolicy, QueueState
+from gateway.schemas.base import DnsLabel, View, WireModel
+from gateway.schemas.job_spec import TolerationSpec
+
+Quantity = int | Annotated[str, StringConstraints(min_length=1, max_length=32)]
+"""A whole number in base units, or a Kubernetes quantity such as 500m or 64Gi."""
+
+
+class QuotaSpec(WireModel):
+    """One (flavor, resource) row; None means no limit."""
+
+    flavor: DnsLabel
+    resource: str = Field(min_length=1, max_length=253)
+    nominal: Quantity
+    borrowing_limit: Quantity | None = None
+    lending_limit: Quantity | None = None
+
+
+class FlavorSpec(WireModel):
+    """A kind of node by labels."""
+
+    name: DnsLabel
+    node_labels: dict[str, str] = Field(default_factory=dict)
+    tolerations: tuple[TolerationSpec, ...] = ()
+
+
+class CohortSpec(WireModel):
+    """An inner node of the quota tree."""
+
+    name: DnsLabel
+    parent: DnsLabel | None = None
+    weight: int = Field(default=1, ge=0, le=1_000_000)
+    quotas: tuple[QuotaSpec, ...] = ()
+
+
+class QueueSpec(WireModel):
+    """A leaf of the quota tree."""
+
+    name: DnsLabel
+    cohort: DnsLabel | None = None
+    weight: int = Field(default=1, ge=0, le=1_000_000)
+    state: QueueState = QueueState.OPEN
+    order: OrderPolicy = OrderPolicy.PRIORITY
+    priority_min: int = Field(default=-1_000_000_000, ge=-1_000_000_000, le=1_000_000_000)
+    priority_max: int = Field(default=1_000_000_000, ge=-1_000_000_000, le=1_000_000_000)
+    namespaces: tuple[str, ...] = ("*",)
+    """Namespaces that may submit; ("*",) for all."""
+    default_for: tuple[str, ...] = ()
+    """Namespaces whose default queue this is."""
+    flavors: tuple[DnsLabel, ...] = ()
+    """In order of preference; empty means all, by name."""
+    quotas: tuple[QuotaSpec, ...] = ()
+
+
+class UsageRow(View):
+    """What a queue uses of one (flavor, resource), in base units."""
+
+    flavor: str
+    resource: str
+    nominal: int
+    used: int
+    borrowed: int
+    available: int
+
+
+class FlavorView(FlavorSpec):
+    """A stored flavor."""
+
+    version: int
+
+
+class CohortView(CohortSpec):
+    """A stored cohort."""
+
+    version: int
+
+
+class QueueView(QueueSpec):
+    """A stored queue with its counts."""
+
+    version: int
+    pending: int = 0
+    held: int = 0
+    active: int = 0
+    usage: tuple[UsageRow, ...] = ()
+
+
+class DefinitionSet(WireModel):
+    """One `apply` document: everything by kind."""
+
+    kind: Literal["TrainingGatewayConfig"] = "TrainingGatewayConfig"
+    flavors: tuple[FlavorSpec, ...] = ()
+    cohorts: tuple[CohortSpec, ...] = ()
+    queues: tuple[QueueSpec, ...] = ()

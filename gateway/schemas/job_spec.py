@@ -1,0 +1,65 @@
+"""JobSpec: one submitted training run in normal form, whatever form the user wrote it in.
+
+`gateway.manifests` reads every accepted form into it; the service stores it as JSON; the digest of
+its canonical JSON is what an idempotency key is compared by. `pod_sets` is derived from the
+manifest and carries what a decision needs.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from gateway.core.vocabulary import PairRule
+from gateway.schemas.base import JsonObject, WireModel
+
+
+class NodeRequirement(WireModel):
+    """One expression over node labels."""
+
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    values: tuple[str, ...] = ()
+
+
+class TolerationSpec(WireModel):
+    """One toleration of a pod template."""
+
+    key: str = ""
+    operator: Literal["Equal", "Exists"] = "Equal"
+    value: str = ""
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
+
+
+class PodSet(WireModel):
+    """Pods alike in a gang, with what one of them needs."""
+
+    name: Literal["Master", "Worker"]
+    count: int = Field(ge=1)
+    per_pod: dict[str, int]
+    """Effective requests: cpu in millicores, memory in bytes, gpu and rdma whole, others by name."""
+    node_selector: dict[str, str] = Field(default_factory=dict)
+    affinity: tuple[tuple[NodeRequirement, ...], ...] = ()
+    tolerations: tuple[TolerationSpec, ...] = ()
+    pair: PairRule = PairRule.NODE
+    is_pair_required: bool = True
+    host_ports: tuple[int, ...] = ()
+
+
+class JobSpec(WireModel):
+    """One training run in normal form."""
+
+    name: str
+    namespace: str
+    queue: str = ""
+    """Empty until the service fills in the namespace's default queue."""
+    priority: int = Field(default=0, ge=-1_000_000_000, le=1_000_000_000)
+    hold: bool = False
+    queue_timeout_seconds: int | None = Field(default=None, ge=1)
+    run_timeout_seconds: int | None = Field(default=None, ge=1)
+    start_timeout_seconds: int = Field(default=1800, ge=1)
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+    pod_sets: tuple[PodSet, ...]
+    """Master first."""
+    manifest: JsonObject
+    """The PyTorchJob as plain JSON, integral floats made whole, unknown fields kept."""

@@ -1,0 +1,268 @@
+"""What REST answers, the SDK returns and the command line prints about jobs."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from gateway.core.vocabulary import (
+    AttemptPhase,
+    DeviceHealth,
+    DeviceKind,
+    EndReason,
+    Guarantee,
+    JobState,
+    PairRule,
+    Reason,
+    Role,
+)
+from gateway.schemas.base import JsonObject, Page, Timestamp, View
+
+
+class JobView(View):
+    """One job as users see it."""
+
+    id: str
+    name: str
+    namespace: str
+    queue: str
+    user: str
+    priority: int
+    state: JobState
+    reason: Reason | None = None
+    """Why it waits; None unless pending, held or reserved."""
+    end_reason: EndReason | None = None
+    message: str = ""
+    attempt: int
+    """Number of the present or last attempt, from 1; 0 before the first."""
+    pods: int
+    gpus: int
+    rdma: int
+    submitted_at: Timestamp
+    reserved_at: Timestamp | None = None
+    started_at: Timestamp | None = None
+    """All pods ready."""
+    ended_at: Timestamp | None = None
+    exit_code: int | None = None
+    guarantee: Guarantee | None = None
+    version: int
+    labels: dict[str, str] = Field(default_factory=dict)
+
+
+class JobDetail(JobView):
+    """A job with what was submitted."""
+
+    spec: JsonObject
+
+
+class JobPage(Page):
+    """A page of jobs, newest first."""
+
+    items: tuple[JobView, ...]
+
+
+class EventView(View):
+    """One event of the append-only history."""
+
+    id: int
+    at: Timestamp
+    job_id: str | None = None
+    kind: str
+    actor: str
+    detail: str = ""
+    data: JsonObject = Field(default_factory=dict)
+
+
+class EventPage(Page):
+    """A page of events, oldest first."""
+
+    items: tuple[EventView, ...]
+
+
+class DeviceRef(View):
+    """One device that a pod holds."""
+
+    kind: DeviceKind
+    ordinal: int
+    name: str
+    """mlx5_0 or the like for a NIC, gpu0 or the like for a GPU."""
+    uuid: str = ""
+    pci_address: str = ""
+    numa: int = -1
+    rail: int = -1
+
+
+class AssignmentView(View):
+    """One pod's node and devices."""
+
+    attempt: int
+    pod_set: str
+    index: int
+    rank: int
+    node: str
+    devices: tuple[DeviceRef, ...]
+    pair: PairRule
+    guarantee: Guarantee
+
+
+class AttemptView(View):
+    """One try to run the gang."""
+
+    number: int
+    phase: AttemptPhase
+    object_name: str
+    object_uid: str = ""
+    end_reason: EndReason | None = None
+    message: str = ""
+    exit_code: int | None = None
+    reserved_at: Timestamp
+    started_at: Timestamp | None = None
+    ended_at: Timestamp | None = None
+
+
+class CauseView(View):
+    """One cause of waiting with its numbers."""
+
+    reason: Reason
+    detail: str
+    count: int = 0
+    total: int = 0
+
+
+class QuotaStepView(View):
+    """One node on the quota path."""
+
+    node: str
+    flavor: str
+    resource: str
+    used: int
+    nominal: int
+    available: int
+    requested: int
+
+
+class ExplainView(View):
+    """The complete answer to "why is my job waiting?" (or what became of it)."""
+
+    job_id: str
+    name: str
+    state: JobState
+    reason: Reason | None
+    summary: str
+    """One sentence."""
+    causes: tuple[CauseView, ...] = ()
+    quota_path: tuple[QuotaStepView, ...] = ()
+    limiting: str = ""
+    unblock: tuple[str, ...] = ()
+    position: int | None = None
+    """Place in its queue, from 1; None unless pending."""
+    jobs_ahead: int | None = None
+    estimate: str = ""
+    """When it may start and on what basis, or that no basis exists."""
+    serial: int
+    """Number of the cycle whose state this describes."""
+    decided_at: Timestamp | None = None
+
+
+class PlanView(View):
+    """Answer of a dry run: the normal form, and nothing stored."""
+
+    spec: JsonObject
+    queue: str
+    pods: int
+    gpus: int
+    rdma: int
+
+
+class BatchItem(View):
+    """Outcome of one job of a batch: either `job` or `error`."""
+
+    index: int
+    job: JobView | None = None
+    is_new: bool = False
+    error: JsonObject | None = None
+    """A problem document."""
+
+
+class BatchAnswer(View):
+    """Outcomes in the order of submission."""
+
+    items: tuple[BatchItem, ...]
+
+
+class NodeView(View):
+    """One node of the fleet."""
+
+    id: int
+    name: str
+    machine_type: str
+    health: DeviceHealth
+    is_present: bool
+    labels: dict[str, str]
+    gpus_total: int
+    gpus_free: int
+    rdma_total: int
+    rdma_free: int
+    cpu_millis_total: int
+    cpu_millis_free: int
+    memory_bytes_total: int
+    memory_bytes_free: int
+    version: int
+
+
+class NodePage(Page):
+    """A page of nodes by name."""
+
+    items: tuple[NodeView, ...]
+
+
+class HolderView(View):
+    """Who holds a device."""
+
+    job_id: str
+    job_name: str
+    namespace: str
+    pod_set: str
+    index: int
+
+
+class DeviceView(View):
+    """One GPU or NIC, and who holds it."""
+
+    id: int
+    node: str
+    kind: DeviceKind
+    ordinal: int
+    name: str
+    uuid: str = ""
+    pci_address: str = ""
+    switch: int = -1
+    numa: int = -1
+    rail: int = -1
+    health: DeviceHealth
+    is_present: bool
+    is_foreign: bool
+    is_free: bool
+    holder: HolderView | None = None
+    version: int
+
+
+class DevicePage(Page):
+    """A page of devices by node, kind and ordinal."""
+
+    items: tuple[DeviceView, ...]
+
+
+class WhoAmI(View):
+    """The caller as the gateway sees it."""
+
+    name: str
+    role: Role
+    namespaces: tuple[str, ...]
+    """Allowed namespaces; ("*",) for all."""
+
+
+class Health(View):
+    """Answer of healthz and readyz."""
+
+    status: Literal["ok", "unavailable"]
+    checks: dict[str, str] = Field(default_factory=dict)
