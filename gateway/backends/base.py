@@ -14,7 +14,7 @@ from gateway.errors import ClusterRejected
 
 
 class ForeignObject(ClusterRejected):
-    """An object of this name exists that is not this attempt's; it is neither adopted nor deleted."""
+    """An object of this name exists that is not this attempt's; it is left alone."""
 
     code = "foreign_object"
 
