@@ -1,0 +1,1 @@
+"""Tests of the training gateway, a folder for each cost: see CONTRIBUTING.md."""
