@@ -6,11 +6,16 @@ Applying a row twice is harmless. Nothing here asks for rows; the service brings
 
 from typing import NamedTuple
 
-from gateway.core.admission import Snapshot
+import numpy as np
+
+from gateway.core.admission import Snapshot, Usage
+from gateway.core.devices.building import fleet_of
+from gateway.core.devices.fleet import Fleet
+from gateway.core.devices.rows import DeviceRow, NodeRow
+from gateway.core.jobs.columns import WaitingJobs
 from gateway.core.jobs.request import RequestClass
 from gateway.core.queues.definitions import Cohort, Flavor, Queue
-from gateway.core.resources.node_rules import Taint
-from gateway.core.vocabulary import DeviceHealth, DeviceKind, JobState
+from gateway.core.vocabulary import JobState
 
 
 class JobRow(NamedTuple):
@@ -31,39 +36,6 @@ class ClassRow(NamedTuple):
 
     class_id: int
     request: RequestClass
-
-
-class NodeRow(NamedTuple):
-    """A node; amounts in base units, `total` and `free` by resource name (no gpu, no rdma)."""
-
-    node_id: int
-    name: str
-    machine_type: str
-    health: DeviceHealth
-    is_present: bool
-    labels: tuple[tuple[str, str], ...]
-    taints: tuple[Taint, ...]
-    total: dict[str, int]
-    free: dict[str, int]
-
-
-class DeviceRow(NamedTuple):
-    """A device with its place; `units_free` of `units_total` are not reserved by us."""
-
-    device_id: int
-    node_id: int
-    kind: DeviceKind
-    ordinal: int
-    switch: int
-    numa: int
-    rail: int
-    nvlink_group: int
-    health: DeviceHealth
-    is_present: bool
-    is_foreign: bool
-    """Somebody else uses it."""
-    units_total: int
-    units_free: int
 
 
 class ChargeRow(NamedTuple):
@@ -101,7 +73,87 @@ class MirrorRows(NamedTuple):
 class Mirror:
     """Keeps what the database holds, in the form the decision wants."""
 
+    def __init__(self) -> None:
+        """Start empty; the first rows to apply are all of them."""
+        self.jobs: dict[int, JobRow] = {}
+        self.classes: dict[int, RequestClass] = {}
+        self.nodes: dict[int, NodeRow] = {}
+        self.devices: dict[int, dict[int, DeviceRow]] = {}
+        self.charges: dict[int, ChargeRow] = {}
+        self.definitions = DefinitionRows(0, (), (), ())
+        self.is_inventory_complete = False
+        self._fleet: Fleet | None = None
+
     def apply(self, rows: MirrorRows) -> None:
         """Take changed rows; older state of the same ids is replaced."""
+        for job in rows.jobs:
+            self._apply_job(job)
+        self.classes.update((row.class_id, row.request) for row in rows.classes)
+        for charge in rows.charges:
+            if charge.is_live:
+                self.charges[charge.charge_id] = charge
+            else:
+                self.charges.pop(charge.charge_id, None)
+        self._apply_inventory(rows)
+        if rows.definitions is not None:
+            self.definitions = rows.definitions
 
-    def snapshot(self, serial: int) -> Snapshot: ...
+    def _apply_job(self, job: JobRow) -> None:
+        if job.state is JobState.PENDING and not job.is_quarantined:
+            self.jobs[job.job_id] = job
+        else:
+            self.jobs.pop(job.job_id, None)
+
+    def _apply_inventory(self, rows: MirrorRows) -> None:
+        self.nodes.update((node.node_id, node) for node in rows.nodes)
+        for device in rows.devices:
+            self.devices.setdefault(device.node_id, {})[device.device_id] = device
+        if rows.is_inventory_complete is not None:
+            self.is_inventory_complete = rows.is_inventory_complete
+        if rows.nodes or rows.devices or rows.is_inventory_complete is not None:
+            self._fleet = None
+
+    def snapshot(self, serial: int) -> Snapshot:
+        """Give the present state as a snapshot; equal rows give equal snapshots."""
+        definitions = self.definitions
+        if self._fleet is None:
+            self._fleet = fleet_of(self.nodes, self.devices, is_complete=self.is_inventory_complete)
+        usage: dict[tuple[str, str, str], int] = {}
+        for charge in self.charges.values():
+            key = (charge.queue, charge.flavor, charge.resource)
+            usage[key] = usage.get(key, 0) + charge.amount
+        return Snapshot(
+            serial=serial,
+            queues=definitions.queues,
+            cohorts=definitions.cohorts,
+            flavors=definitions.flavors,
+            usage=tuple(
+                Usage(queue=queue, flavor=flavor, resource=resource, amount=amount)
+                for (queue, flavor, resource), amount in sorted(usage.items())
+            ),
+            waiting=self._waiting(),
+            fleet=self._fleet,
+        )
+
+    def class_ids(self) -> tuple[int, ...]:
+        """Give the database ids of the snapshot's classes, in the order of their indexes."""
+        return tuple(sorted({job.class_id for job in self.jobs.values()} & set(self.classes)))
+
+    def _waiting(self) -> WaitingJobs:
+        class_ids = self.class_ids()
+        class_index = {class_id: index for index, class_id in enumerate(class_ids)}
+        queue_index = {queue.name: i for i, queue in enumerate(self.definitions.queues)}
+        rows = [
+            job
+            for _, job in sorted(self.jobs.items())
+            if job.queue in queue_index and job.class_id in class_index
+        ]
+        return WaitingJobs(
+            job_id=np.array([job.job_id for job in rows], dtype=np.int64),
+            version=np.array([job.version for job in rows], dtype=np.int64),
+            queue=np.array([queue_index[job.queue] for job in rows], dtype=np.int32),
+            request_class=np.array([class_index[job.class_id] for job in rows], dtype=np.int32),
+            priority=np.array([job.priority for job in rows], dtype=np.int64),
+            submitted_us=np.array([job.submitted_us for job in rows], dtype=np.int64),
+            classes=tuple(self.classes[class_id] for class_id in class_ids),
+        )

@@ -1,4 +1,4 @@
-"""One admission cycle: a snapshot goes in, one decision per waiting job comes out."""
+"""What goes into one admission cycle and what comes out, as values."""
 
 from dataclasses import dataclass
 
@@ -133,6 +133,3 @@ class CyclePlan:
     holds: tuple[Hold, ...]
     class_holds: tuple[ClassHold, ...]
     """One for each (queue, class) that has at least one hold."""
-
-
-def plan_cycle(snapshot: Snapshot, policies: Policies, now_us: int, budget: int) -> CyclePlan: ...
