@@ -1,0 +1,312 @@
+"""The last judge: takes a whole gang's devices and amounts in one transaction, or nothing.
+
+A double grant is impossible rather than unlikely: units are reduced under a check that they stay
+at or above zero, whole grants have a partial unique index besides, and a job has at most one live
+attempt. What the planner got wrong surfaces here as GrantConflict, and only that gang is dropped.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import and_, bindparam, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from gateway.core.vocabulary import AttemptPhase, DeviceHealth, DeviceKind, JobState
+from gateway.db.engine import Writer
+from gateway.db.tables import (
+    assignments,
+    attempts,
+    charges,
+    device_grants,
+    devices,
+    jobs,
+    node_amounts,
+    nodes,
+)
+from gateway.errors import Conflict, StaleVersion
+
+WHOLE_DEVICE_UNITS = 100
+
+
+class GrantConflict(Conflict):
+    """A device, node amount or live attempt is taken already; plan again."""
+
+    code = "grant_conflict"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantPod:
+    """One pod's part of a grant; `amounts` are cpu, memory, pods and extended resources."""
+
+    pod_set: str
+    index: int
+    rank: int
+    node_id: int
+    amounts: Mapping[str, int]
+    devices: tuple[tuple[DeviceKind, int], ...]
+    """(kind, ordinal) on that node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A gang to be reserved."""
+
+    job_id: int
+    version: int
+    attempt: int
+    epoch: int
+    backend: str
+    guarantee: str
+    object_name: str
+    at_us: int
+    pods: tuple[GrantPod, ...]
+    charges: tuple[tuple[str, str, str, int], ...]
+    """(queue, flavor, resource, amount)."""
+
+
+def reserve(writer: Writer, grant: Grant) -> int:
+    """Reserve a gang; gives the attempt's row id. Call it inside a savepoint.
+
+    Raises:
+        StaleVersion: the job changed since the plan was made.
+        GrantConflict: something of it is taken.
+    """
+    _advance_job(writer, grant)
+    try:
+        attempt_id = _insert_attempt(writer, grant)
+        for pod in grant.pods:
+            _reserve_pod(writer, attempt_id, pod)
+        _insert_charges(writer, attempt_id, grant)
+    except IntegrityError as error:
+        raise GrantConflict(f"job {grant.job_id} collides with another reservation") from error
+    return attempt_id
+
+
+def free(writer: Writer, attempt_id: int, at_us: int) -> bool:
+    """Give everything of an attempt back and close it; False when that was done before."""
+    closed = writer.connection.execute(
+        update(attempts)
+        .where(attempts.c.id == attempt_id, attempts.c.phase != AttemptPhase.CLOSED)
+        .values(phase=AttemptPhase.CLOSED, closed_us=at_us)
+    )
+    if closed.rowcount == 0:
+        return False
+    _free_devices(writer, attempt_id)
+    _free_amounts(writer, attempt_id)
+    writer.connection.execute(
+        update(charges)
+        .where(charges.c.attempt_id == attempt_id, charges.c.is_live)
+        .values(is_live=False, xact_id=writer.xact_id)
+    )
+    return True
+
+
+def _advance_job(writer: Writer, grant: Grant) -> None:
+    advanced = writer.connection.execute(
+        update(jobs)
+        .where(
+            jobs.c.id == grant.job_id,
+            jobs.c.version == grant.version,
+            jobs.c.state == JobState.PENDING,
+        )
+        .values(
+            state=JobState.RESERVED,
+            version=jobs.c.version + 1,
+            attempt=grant.attempt,
+            reason=None,
+            message="",
+            reserved_us=grant.at_us,
+            xact_id=writer.xact_id,
+        )
+    )
+    if advanced.rowcount == 0:
+        raise StaleVersion(f"job {grant.job_id} changed since the plan was made")
+
+
+def _insert_attempt(writer: Writer, grant: Grant) -> int:
+    statement = insert(attempts).values(
+        job_id=grant.job_id,
+        number=grant.attempt,
+        phase=AttemptPhase.INTENDED,
+        epoch=grant.epoch,
+        backend=grant.backend,
+        guarantee=grant.guarantee,
+        object_name=grant.object_name,
+        reserved_us=grant.at_us,
+    )
+    return int(writer.connection.execute(statement.returning(attempts.c.id)).scalar_one())
+
+
+def _reserve_pod(writer: Writer, attempt_id: int, pod: GrantPod) -> None:
+    for resource, amount in sorted(pod.amounts.items()):
+        taken = writer.connection.execute(
+            update(node_amounts)
+            .where(
+                node_amounts.c.node_id == pod.node_id,
+                node_amounts.c.resource == resource,
+                node_amounts.c.free >= amount,
+            )
+            .values(free=node_amounts.c.free - amount)
+        )
+        if taken.rowcount == 0 and amount:
+            raise GrantConflict(f"node {pod.node_id} has no {amount} {resource} left")
+    writer.connection.execute(
+        update(nodes).where(nodes.c.id == pod.node_id).values(xact_id=writer.xact_id)
+    )
+    assignment_id = int(
+        writer.connection.execute(
+            insert(assignments)
+            .values(
+                attempt_id=attempt_id,
+                pod_set=pod.pod_set,
+                pod_index=pod.index,
+                rank=pod.rank,
+                node_id=pod.node_id,
+                amounts=dict(pod.amounts),
+            )
+            .returning(assignments.c.id)
+        ).scalar_one()
+    )
+    _grant_devices(writer, assignment_id, pod)
+
+
+def _grant_devices(writer: Writer, assignment_id: int, pod: GrantPod) -> None:
+    if not pod.devices:
+        return
+    device_ids = [_take_device(writer, pod.node_id, *wanted) for wanted in pod.devices]
+    writer.connection.execute(
+        insert(device_grants),
+        [
+            {
+                "assignment_id": assignment_id,
+                "device_id": device_id,
+                "units": WHOLE_DEVICE_UNITS,
+                "is_whole": True,
+            }
+            for device_id in device_ids
+        ],
+    )
+
+
+def _take_device(writer: Writer, node_id: int, kind: DeviceKind, ordinal: int) -> int:
+    """Take all units of a device that is present, healthy and nobody else's."""
+    taken = writer.connection.execute(
+        update(devices)
+        .where(
+            devices.c.node_id == node_id,
+            devices.c.kind == kind,
+            devices.c.ordinal == ordinal,
+            devices.c.units_free == devices.c.units_total,
+            devices.c.is_present,
+            ~devices.c.is_foreign,
+            devices.c.health == DeviceHealth.HEALTHY,
+        )
+        .values(
+            units_free=devices.c.units_free - WHOLE_DEVICE_UNITS,
+            version=devices.c.version + 1,
+            xact_id=writer.xact_id,
+        )
+        .returning(devices.c.id)
+    ).scalar_one_or_none()
+    if taken is None:
+        raise GrantConflict(f"{kind} {ordinal} of node {node_id} is not free")
+    return int(taken)
+
+
+def _insert_charges(writer: Writer, attempt_id: int, grant: Grant) -> None:
+    rows = [
+        {
+            "attempt_id": attempt_id,
+            "queue": queue,
+            "flavor": flavor,
+            "resource": resource,
+            "amount": amount,
+            "xact_id": writer.xact_id,
+        }
+        for queue, flavor, resource, amount in grant.charges
+    ]
+    if rows:
+        writer.connection.execute(insert(charges), rows)
+
+
+def _free_devices(writer: Writer, attempt_id: int) -> None:
+    live = (
+        select(device_grants.c.id, device_grants.c.device_id, device_grants.c.units)
+        .join(assignments, assignments.c.id == device_grants.c.assignment_id)
+        .where(assignments.c.attempt_id == attempt_id, device_grants.c.is_live)
+    )
+    rows = writer.connection.execute(live).all()
+    if not rows:
+        return
+    writer.connection.execute(
+        update(device_grants)
+        .where(device_grants.c.id.in_([row.id for row in rows]))
+        .values(is_live=False)
+    )
+    writer.connection.execute(
+        update(devices)
+        .where(devices.c.id == bindparam("device"))
+        .values(
+            units_free=devices.c.units_free + bindparam("units"),
+            version=devices.c.version + 1,
+            xact_id=writer.xact_id,
+        ),
+        [{"device": row.device_id, "units": row.units} for row in rows],
+    )
+
+
+def _free_amounts(writer: Writer, attempt_id: int) -> None:
+    """Recompute the free amounts of the attempt's nodes from what is still live."""
+    connection = writer.connection
+    node_ids = connection.execute(
+        update(assignments)
+        .where(assignments.c.attempt_id == attempt_id, assignments.c.is_live)
+        .values(is_live=False)
+        .returning(assignments.c.node_id)
+    ).scalars()
+    recompute_free(writer, sorted(set(node_ids)))
+
+
+def recompute_free(writer: Writer, node_ids: Sequence[int]) -> None:
+    """Set each node's free amounts to total less foreign use less live assignments, at least 0.
+
+    Recomputing instead of adding back keeps the figures right when a node shrank meanwhile.
+    """
+    if not node_ids:
+        return
+    connection = writer.connection
+    held: dict[tuple[int, str], int] = {}
+    live = select(assignments.c.node_id, assignments.c.amounts).where(
+        assignments.c.node_id.in_(node_ids), assignments.c.is_live
+    )
+    for row in connection.execute(live):
+        for resource, amount in row.amounts.items():
+            key = (row.node_id, resource)
+            held[key] = held.get(key, 0) + amount
+    current = connection.execute(
+        select(node_amounts).where(node_amounts.c.node_id.in_(node_ids))
+    ).mappings()
+    changes = [
+        {
+            "node": row["node_id"],
+            "name": row["resource"],
+            "left": max(
+                0,
+                row["total"] - row["foreign_use"] - held.get((row["node_id"], row["resource"]), 0),
+            ),
+        }
+        for row in current
+    ]
+    if changes:
+        connection.execute(
+            update(node_amounts)
+            .where(
+                and_(
+                    node_amounts.c.node_id == bindparam("node"),
+                    node_amounts.c.resource == bindparam("name"),
+                )
+            )
+            .values(free=bindparam("left")),
+            changes,
+        )
+    connection.execute(update(nodes).where(nodes.c.id.in_(node_ids)).values(xact_id=writer.xact_id))
