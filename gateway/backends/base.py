@@ -127,6 +127,8 @@ class Observation:
     """Replicas that exist or existed, by pod set and index."""
     recreations: int = 0
     """Pods re-created since the object was started."""
+    is_lost: bool = False
+    """Its replicas vanished without a result: the gang was lost, the training did not fail."""
     message: str = ""
 
     @property

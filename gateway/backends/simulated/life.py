@@ -1,0 +1,167 @@
+"""The course of a gang over time: pure functions of stored times, the script and `now`.
+
+`settle` brings an object up to `now`, in the order in which things happened, so that it does not
+matter how often or how late somebody looks.
+"""
+
+from collections.abc import Iterable
+
+from gateway.backends.base import ObjectOutcome, ReplicaPhase, ReplicaSeen
+from gateway.backends.simulated.objects import VirtualObject, VirtualReplica
+from gateway.backends.simulated.script import Outcome, Script
+
+FAILURE_CODE = 1
+
+
+def settle(found: VirtualObject, now: float) -> bool:
+    """Let everything happen that the script says happens until `now`; True when anything did."""
+    if found.outcome:
+        return False
+    changed = False
+    for replica, at in _script_ends(found, now):
+        _end_by_script(found, replica, at)
+        changed = True
+        if decide(found, at):
+            break
+    return changed
+
+
+def decide(found: VirtualObject, now: float) -> bool:
+    """Conclude the object's outcome from its ended replicas and clean up the rest.
+
+    As the training-operator does: one failure fails it, the Master's success (all workers' success
+    without a Master) makes it succeed, and what still runs then is terminated.
+    """
+    if found.outcome:
+        return True
+    if any(replica.exit_code not in (None, 0) for replica in found.replicas) or found.is_lost:
+        found.outcome = ObjectOutcome.FAILED
+    elif _leaders_succeeded(found.replicas):
+        found.outcome = ObjectOutcome.SUCCEEDED
+    else:
+        return False
+    terminate(found, now)
+    return True
+
+
+def terminate(found: VirtualObject, now: float) -> None:
+    """Ask every replica that has not ended to go."""
+    for replica in found.replicas:
+        if _is_alive(replica, now) and replica.terminating_at is None:
+            replica.terminating_at = now
+
+
+def appear(found: VirtualObject, now: float) -> None:
+    """Plan when the pods of a just unsuspended object appear."""
+    for replica in found.replicas:
+        replica.appears_at = now + replica.rank * found.script.appear_seconds
+
+
+def phase_of(replica: VirtualReplica, script: Script, now: float) -> ReplicaPhase:
+    """Give a settled replica's phase at an instant."""
+    if replica.ended_at is not None:
+        return ReplicaPhase.FAILED if replica.exit_code else ReplicaPhase.SUCCEEDED
+    if replica.is_vanished or replica.appears_at is None:
+        return ReplicaPhase.ABSENT
+    if replica.terminating_at is not None:
+        is_gone = now >= replica.terminating_at + script.delete_seconds
+        return ReplicaPhase.ABSENT if is_gone else ReplicaPhase.TERMINATING
+    if now < replica.appears_at:
+        return ReplicaPhase.ABSENT
+    if replica.opened_at is None:
+        return ReplicaPhase.GATED
+    has_started = now >= replica.opened_at + script.start_seconds
+    if not has_started or script.outcome is Outcome.NEVER_STARTS:
+        return ReplicaPhase.PENDING
+    return ReplicaPhase.READY
+
+
+def seen(found: VirtualObject, now: float) -> tuple[ReplicaSeen, ...]:
+    """Give the replicas as an observer sees them."""
+    return tuple(
+        ReplicaSeen(
+            pod_set=replica.pod_set,
+            index=replica.index,
+            phase=phase_of(replica, found.script, now),
+            uid=f"{found.uid}-{replica.rank}-{replica.generation}",
+            node=replica.node,
+            exit_code=replica.exit_code,
+            message=replica.message,
+        )
+        for replica in found.replicas
+    )
+
+
+def lingers(found: VirtualObject, now: float) -> bool:
+    """Whether any of its pods may still hold its devices."""
+    return any(
+        phase_of(replica, found.script, now) is ReplicaPhase.TERMINATING
+        for replica in found.replicas
+    )
+
+
+def _script_ends(found: VirtualObject, now: float) -> Iterable[tuple[VirtualReplica, float]]:
+    """Give the replicas whose script has run out, earliest first; at one instant rank by rank.
+
+    At one instant workers come before the Master, and the one that fails first of all: a gang that
+    ends together ends with every replica's own result.
+    """
+    script = found.script
+    if script.outcome is Outcome.NEVER_STARTS:
+        return ()
+    course = script.start_seconds + script.run_seconds
+    due = [
+        (replica, replica.opened_at + course)
+        for replica in found.replicas
+        if replica.opened_at is not None
+        and replica.ended_at is None
+        and replica.terminating_at is None
+        and replica.opened_at + course <= now
+    ]
+    is_failing = script.outcome is Outcome.FAILED
+    return sorted(
+        due,
+        key=lambda end: (
+            end[1],
+            not (is_failing and end[0].rank == script.fail_index),
+            -end[0].rank,
+        ),
+    )
+
+
+def _end_by_script(found: VirtualObject, replica: VirtualReplica, at: float) -> None:
+    script = found.script
+    if script.outcome is Outcome.LOST:
+        lose(found, found.replicas, "its pods vanished")
+        return
+    fails = script.outcome is Outcome.FAILED and replica.rank == script.fail_index
+    end(replica, FAILURE_CODE if fails else 0, at)
+
+
+def end(replica: VirtualReplica, exit_code: int, at: float) -> None:
+    """Let a replica exit."""
+    replica.ended_at = at
+    replica.exit_code = exit_code
+    replica.message = f"exited with code {exit_code}" if exit_code else ""
+
+
+def lose(found: VirtualObject, replicas: Iterable[VirtualReplica], message: str) -> None:
+    """Let replicas vanish without a result."""
+    for replica in replicas:
+        if replica.ended_at is None:
+            replica.is_vanished = True
+            replica.message = message
+    found.is_lost = True
+    found.message = message
+
+
+def _is_alive(replica: VirtualReplica, now: float) -> bool:
+    has_appeared = replica.appears_at is not None and replica.appears_at <= now
+    if not has_appeared:
+        replica.appears_at = None  # nothing of it may appear any more
+    return has_appeared and replica.ended_at is None and not replica.is_vanished
+
+
+def _leaders_succeeded(replicas: list[VirtualReplica]) -> bool:
+    leaders = [replica for replica in replicas if replica.pod_set == "Master"] or replicas
+    return all(replica.ended_at is not None for replica in leaders)
