@@ -5,12 +5,29 @@ Every call is idempotent, is bounded in time (5 s per call at most), and raises 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
-from gateway.core.vocabulary import BackendName, DeviceHealth, DeviceKind, Guarantee
+from gateway.core.devices.seen import DeviceSeen, NodeSeen
+from gateway.core.vocabulary import BackendName, DeviceKind, Guarantee
 from gateway.errors import ClusterRejected
+
+__all__ = [
+    "GONE_PHASES",
+    "DeviceSeen",
+    "ForeignObject",
+    "Launch",
+    "LaunchBackend",
+    "NodeSeen",
+    "ObjectOutcome",
+    "ObjectRef",
+    "Observation",
+    "PlannedDevice",
+    "PlannedPod",
+    "ReplicaPhase",
+    "ReplicaSeen",
+]
 
 
 class ForeignObject(ClusterRejected):
@@ -135,41 +152,6 @@ class Observation:
     def are_pods_gone(self) -> bool:
         """Whether nothing of it can still use a device."""
         return all(replica.phase in GONE_PHASES for replica in self.replicas)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceSeen:
-    """A device of a node, as inventory reports it."""
-
-    kind: DeviceKind
-    ordinal: int
-    name: str
-    uuid: str = ""
-    pci_address: str = ""
-    switch: int = -1
-    numa: int = -1
-    rail: int = -1
-    nvlink_group: int = -1
-    health: DeviceHealth = DeviceHealth.HEALTHY
-    is_foreign: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeSeen:
-    """A node as inventory reports it; amounts in base units, allocatable minus foreign use."""
-
-    name: str
-    uid: str
-    machine_type: str
-    health: DeviceHealth
-    labels: Mapping[str, str]
-    taints: tuple[tuple[str, str, str], ...] = ()
-    """(key, value, effect)."""
-    total: Mapping[str, int] = field(default_factory=dict)
-    """Allocatable: cpu millicores, memory bytes, pods, extended resources; no GPUs, no NICs."""
-    foreign: Mapping[str, int] = field(default_factory=dict)
-    """Requested by pods that are not the gateway's."""
-    devices: tuple[DeviceSeen, ...] = ()
 
 
 class LaunchBackend(Protocol):

@@ -1,0 +1,133 @@
+"""Attempts in the database: one launch each, its steps stored one by one, its assignments."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from gateway.core.vocabulary import AttemptPhase, JobState
+from gateway.db.engine import Writer
+from gateway.db.tables import (
+    assignments,
+    attempts,
+    device_grants,
+    devices,
+    jobs,
+    log_tails,
+    nodes,
+)
+from gateway.errors import StaleVersion
+
+MAX_TAIL_BYTES = 64 * 1024
+
+
+def live_attempts(connection: Connection) -> Sequence[RowMapping]:
+    """Give every attempt that is not closed, oldest first."""
+    statement = (
+        select(attempts)
+        .where(attempts.c.phase != AttemptPhase.CLOSED)
+        .order_by(attempts.c.reserved_us, attempts.c.id)
+    )
+    return connection.execute(statement).mappings().all()
+
+
+def get_attempt(connection: Connection, attempt_id: int) -> RowMapping | None:
+    """Give an attempt by its row id."""
+    statement = select(attempts).where(attempts.c.id == attempt_id)
+    return connection.execute(statement).mappings().first()
+
+
+def attempts_of(connection: Connection, job_id: int) -> Sequence[RowMapping]:
+    """Give a job's attempts by number."""
+    statement = select(attempts).where(attempts.c.job_id == job_id).order_by(attempts.c.number)
+    return connection.execute(statement).mappings().all()
+
+
+def undeleted_objects(
+    connection: Connection, closed_before_us: int, limit: int
+) -> Sequence[RowMapping]:
+    """Give closed attempts whose object is still to be removed from the cluster."""
+    statement = (
+        select(attempts)
+        .where(
+            attempts.c.phase == AttemptPhase.CLOSED,
+            ~attempts.c.is_object_deleted,
+            attempts.c.closed_us <= closed_before_us,
+        )
+        .order_by(attempts.c.id)
+        .limit(limit)
+    )
+    return connection.execute(statement).mappings().all()
+
+
+def count_unlaunched(connection: Connection) -> int:
+    """Give how many gangs are reserved and not yet launched."""
+    statement = select(func.count()).where(jobs.c.state == JobState.RESERVED)
+    return int(connection.execute(statement).scalar_one())
+
+
+def change_attempt(writer: Writer, attempt: RowMapping, values: Mapping[str, Any]) -> None:
+    """Change an attempt if it is still in the phase that was read.
+
+    Raises:
+        StaleVersion: another step was made meanwhile.
+    """
+    changed = writer.connection.execute(
+        update(attempts)
+        .where(attempts.c.id == attempt["id"], attempts.c.phase == attempt["phase"])
+        .values(**values)
+    )
+    if changed.rowcount == 0:
+        raise StaleVersion(f"attempt {attempt['id']} moved on meanwhile")
+
+
+def mark_object_deleted(writer: Writer, attempt_id: int) -> None:
+    """Remember that nothing of this attempt is left in the cluster."""
+    writer.connection.execute(
+        update(attempts).where(attempts.c.id == attempt_id).values(is_object_deleted=True)
+    )
+
+
+def pods_of(connection: Connection, attempt_id: int) -> Sequence[RowMapping]:
+    """Give an attempt's assignments by rank, with the node's name."""
+    statement = (
+        select(assignments, nodes.c.name.label("node"))
+        .join(nodes, nodes.c.id == assignments.c.node_id)
+        .where(assignments.c.attempt_id == attempt_id)
+        .order_by(assignments.c.rank)
+    )
+    return connection.execute(statement).mappings().all()
+
+
+def devices_of(connection: Connection, attempt_id: int) -> dict[int, list[RowMapping]]:
+    """Give an attempt's devices by assignment id, GPUs before NICs, by ordinal."""
+    statement = (
+        select(devices, device_grants.c.assignment_id)
+        .join(device_grants, device_grants.c.device_id == devices.c.id)
+        .join(assignments, assignments.c.id == device_grants.c.assignment_id)
+        .where(assignments.c.attempt_id == attempt_id)
+        .order_by(devices.c.kind, devices.c.ordinal)
+    )
+    found: dict[int, list[RowMapping]] = {}
+    for row in connection.execute(statement).mappings():
+        found.setdefault(row["assignment_id"], []).append(row)
+    return found
+
+
+def store_log_tail(writer: Writer, attempt_id: int, rank: int, lines: str) -> None:
+    """Keep the last lines of one rank, cut to 64 KiB."""
+    dialect = sqlite if writer.is_sqlite else postgresql
+    kept = lines[-MAX_TAIL_BYTES:]
+    statement = dialect.insert(log_tails).values(attempt_id=attempt_id, rank=rank, lines=kept)
+    writer.connection.execute(
+        statement.on_conflict_do_update(index_elements=["attempt_id", "rank"], set_={"lines": kept})
+    )
+
+
+def read_log_tail(connection: Connection, attempt_id: int, rank: int) -> str | None:
+    """Give the stored last lines of one rank."""
+    statement = select(log_tails.c.lines).where(
+        log_tails.c.attempt_id == attempt_id, log_tails.c.rank == rank
+    )
+    return connection.execute(statement).scalar_one_or_none()

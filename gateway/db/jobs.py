@@ -1,0 +1,245 @@
+"""Jobs in the database: inserted once, changed only by compare-and-set on their version."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Select, func, insert, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from gateway.core.jobs.request import RequestClass
+from gateway.core.vocabulary import TERMINAL_STATES, JobState
+from gateway.db.engine import Writer
+from gateway.db.request_shapes import digest, encode
+from gateway.db.tables import (
+    class_holds,
+    flavors,
+    jobs,
+    namespace_defaults,
+    queues,
+    request_classes,
+)
+from gateway.errors import StaleVersion
+
+TERMINAL = tuple(sorted(state.value for state in TERMINAL_STATES))
+
+
+def intern_class(writer: Writer, request: RequestClass) -> int:
+    """Give the id of a request class, inserting it when it is new."""
+    shape = encode(request)
+    key = digest(shape)
+    found = writer.connection.execute(
+        select(request_classes.c.id).where(request_classes.c.digest == key)
+    ).scalar_one_or_none()
+    if found is not None:
+        return int(found)
+    dialect = sqlite if writer.is_sqlite else postgresql
+    writer.connection.execute(
+        dialect.insert(request_classes)
+        .values(digest=key, shape=shape, xact_id=writer.xact_id)
+        .on_conflict_do_nothing(index_elements=["digest"])
+    )
+    return int(
+        writer.connection.execute(
+            select(request_classes.c.id).where(request_classes.c.digest == key)
+        ).scalar_one()
+    )
+
+
+def insert_job(writer: Writer, values: Mapping[str, Any]) -> int:
+    """Insert a job; gives its row id. A taken live name or key raises IntegrityError."""
+    statement = insert(jobs).values(**values, xact_id=writer.xact_id).returning(jobs.c.id)
+    return int(writer.connection.execute(statement).scalar_one())
+
+
+def find_by_key(connection: Connection, user: str, namespace: str, key: str) -> RowMapping | None:
+    """Give the job that this caller submitted under this idempotency key."""
+    return _one(
+        connection,
+        select(jobs).where(
+            jobs.c.user_name == user,
+            jobs.c.namespace == namespace,
+            jobs.c.idempotency_key == key,
+        ),
+    )
+
+
+def find_live_name(connection: Connection, namespace: str, name: str) -> RowMapping | None:
+    """Give the live job of this name."""
+    return _one(
+        connection,
+        select(jobs).where(
+            jobs.c.namespace == namespace, jobs.c.name == name, jobs.c.state.not_in(TERMINAL)
+        ),
+    )
+
+
+def get_job(connection: Connection, uid: str) -> RowMapping | None:
+    """Give a job by its public id."""
+    return _one(connection, select(jobs).where(jobs.c.uid == uid))
+
+
+def get_job_by_row(connection: Connection, job_id: int) -> RowMapping | None:
+    """Give a job by its row id."""
+    return _one(connection, select(jobs).where(jobs.c.id == job_id))
+
+
+def _one(connection: Connection, statement: Select[Any]) -> RowMapping | None:
+    return connection.execute(statement).mappings().first()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobQuery:
+    """Which jobs to list; empty fields do not filter. Newest first, below `before_id`."""
+
+    states: tuple[str, ...] = ()
+    queue: str = ""
+    user: str = ""
+    name: str = ""
+    reason: str = ""
+    namespaces: tuple[str, ...] | None = None
+    since_us: int = 0
+    before_id: int = 0
+    limit: int = 100
+
+
+def list_jobs(connection: Connection, query: JobQuery) -> Sequence[RowMapping]:
+    """Give jobs by descending row id."""
+    statement = select(jobs).order_by(jobs.c.id.desc()).limit(query.limit)
+    for column, value in (
+        (jobs.c.queue, query.queue),
+        (jobs.c.user_name, query.user),
+        (jobs.c.name, query.name),
+        (jobs.c.reason, query.reason),
+    ):
+        if value:
+            statement = statement.where(column == value)
+    if query.states:
+        statement = statement.where(jobs.c.state.in_(query.states))
+    if query.namespaces is not None:
+        statement = statement.where(jobs.c.namespace.in_(query.namespaces))
+    if query.since_us:
+        statement = statement.where(jobs.c.submitted_us >= query.since_us)
+    if query.before_id:
+        statement = statement.where(jobs.c.id < query.before_id)
+    return connection.execute(statement).mappings().all()
+
+
+def change_job(writer: Writer, job: RowMapping, values: Mapping[str, Any]) -> None:
+    """Change a job if it still has the version that was read.
+
+    Raises:
+        StaleVersion: somebody changed it meanwhile.
+    """
+    changed = writer.connection.execute(
+        update(jobs)
+        .where(jobs.c.id == job["id"], jobs.c.version == job["version"])
+        .values(**values, version=jobs.c.version + 1, xact_id=writer.xact_id)
+    )
+    if changed.rowcount == 0:
+        raise StaleVersion(
+            f"job {job['uid']} changed meanwhile", hint="read it again and repeat the request"
+        )
+
+
+def set_reason(writer: Writer, job_id: int, version: int, reason: str, serial: int) -> None:
+    """Store a waiting job's reason; it is no change of state, so the version stays."""
+    writer.connection.execute(
+        update(jobs)
+        .where(jobs.c.id == job_id, jobs.c.version == version)
+        .values(reason=reason, reason_serial=serial)
+    )
+
+
+def reasons_of(connection: Connection, states: Sequence[str]) -> dict[int, str | None]:
+    """Give the stored reason of each job in these states."""
+    statement = select(jobs.c.id, jobs.c.reason).where(jobs.c.state.in_(states))
+    return {row.id: row.reason for row in connection.execute(statement)}
+
+
+def overdue_waiting(connection: Connection, at_us: int, limit: int) -> Sequence[RowMapping]:
+    """Give waiting jobs whose queue timeout has passed."""
+    deadline = jobs.c.submitted_us + jobs.c.queue_timeout_seconds * 1_000_000
+    return (
+        connection.execute(
+            select(jobs)
+            .where(
+                jobs.c.state.in_((JobState.PENDING, JobState.HELD)),
+                jobs.c.queue_timeout_seconds.is_not(None),
+                deadline <= at_us,
+            )
+            .order_by(jobs.c.id)
+            .limit(limit)
+        )
+        .mappings()
+        .all()
+    )
+
+
+def position(connection: Connection, job: RowMapping) -> int:
+    """Give a pending job's place in its queue, from 1, in the order of the priority policy."""
+    ahead = or_(
+        jobs.c.priority > job["priority"],
+        (jobs.c.priority == job["priority"]) & (jobs.c.submitted_us < job["submitted_us"]),
+        (jobs.c.priority == job["priority"])
+        & (jobs.c.submitted_us == job["submitted_us"])
+        & (jobs.c.id < job["id"]),
+    )
+    count = select(func.count()).where(
+        jobs.c.queue == job["queue"],
+        jobs.c.state == JobState.PENDING,
+        ~jobs.c.is_quarantined,
+        ahead,
+    )
+    return int(connection.execute(count).scalar_one()) + 1
+
+
+def count_by_state(connection: Connection) -> dict[tuple[str, str], int]:
+    """Give the number of live jobs by (queue, state)."""
+    statement = (
+        select(jobs.c.queue, jobs.c.state, func.count())
+        .where(jobs.c.state.not_in(TERMINAL))
+        .group_by(jobs.c.queue, jobs.c.state)
+    )
+    return {(row[0], row[1]): row[2] for row in connection.execute(statement)}
+
+
+def upsert_class_hold(writer: Writer, values: Mapping[str, Any]) -> None:
+    """Store the explanation of one (queue, request class)."""
+    dialect = sqlite if writer.is_sqlite else postgresql
+    statement = dialect.insert(class_holds).values(**values)
+    changing = {key: value for key, value in values.items() if key not in {"queue", "class_id"}}
+    writer.connection.execute(
+        statement.on_conflict_do_update(index_elements=["queue", "class_id"], set_=changing)
+    )
+
+
+def get_class_hold(connection: Connection, queue: str, class_id: int) -> RowMapping | None:
+    """Give the stored explanation of one (queue, request class)."""
+    return _one(
+        connection,
+        select(class_holds).where(class_holds.c.queue == queue, class_holds.c.class_id == class_id),
+    )
+
+
+def get_queue_row(connection: Connection, name: str) -> RowMapping | None:
+    """Give a queue's row."""
+    return _one(connection, select(queues).where(queues.c.name == name))
+
+
+def queue_names(connection: Connection) -> tuple[str, ...]:
+    """Give all queue names, sorted."""
+    return tuple(connection.execute(select(queues.c.name).order_by(queues.c.name)).scalars())
+
+
+def flavor_names(connection: Connection) -> tuple[str, ...]:
+    """Give all flavor names, sorted."""
+    return tuple(connection.execute(select(flavors.c.name).order_by(flavors.c.name)).scalars())
+
+
+def default_queue(connection: Connection, namespace: str) -> str:
+    """Give a namespace's default queue; `default` when none is set."""
+    found = connection.execute(
+        select(namespace_defaults.c.queue).where(namespace_defaults.c.namespace == namespace)
+    ).scalar_one_or_none()
+    return found or "default"

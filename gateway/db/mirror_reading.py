@@ -1,0 +1,213 @@
+"""Reads what changed since the last reading, missing nothing.
+
+On PostgreSQL a row becomes visible when its transaction commits, not when it got its number, so a
+plain "greater than the last number" loses a transaction that stays open while a later one commits.
+Each mirrored row therefore carries its transaction's id; a reader takes the oldest id still in
+flight as its next horizon and reads every row at or above the last one. Applying a row twice is
+harmless. SQLite has one writer, so its counter does the same.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, select, text
+
+from gateway.core.devices.rows import DeviceRow, NodeRow
+from gateway.core.mirror import ChargeRow, ClassRow, DefinitionRows, JobRow, MirrorRows
+from gateway.core.queues.definitions import Cohort, Flavor, Queue, Quota
+from gateway.core.resources.node_rules import Taint, Toleration
+from gateway.core.vocabulary import (
+    UNLIMITED,
+    DeviceHealth,
+    DeviceKind,
+    JobState,
+    QueueState,
+)
+from gateway.db.engine import Database
+from gateway.db.request_shapes import decode
+from gateway.db.state import is_inventory_complete, read_generation
+from gateway.db.tables import (
+    charges,
+    cohorts,
+    devices,
+    flavors,
+    jobs,
+    node_amounts,
+    nodes,
+    queues,
+    quotas,
+    request_classes,
+)
+
+_HORIZON = {
+    True: "SELECT write_counter FROM gateway_state",
+    False: "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)",
+}
+
+
+def read_changes(database: Database, horizon: int) -> tuple[MirrorRows, int]:
+    """Give rows changed since `horizon` (0 for all) and the horizon to ask with next."""
+    with database.read() as connection:
+        following = int(connection.execute(text(_HORIZON[database.is_sqlite])).scalar_one())
+        rows = MirrorRows(
+            jobs=_read_jobs(connection, horizon),
+            classes=_read_classes(connection, horizon),
+            nodes=_read_nodes(connection, horizon),
+            devices=_read_devices(connection, horizon),
+            charges=_read_charges(connection, horizon),
+            definitions=read_definitions(connection),
+            is_inventory_complete=is_inventory_complete(connection) if horizon == 0 else None,
+        )
+        if rows.nodes and horizon:
+            rows = rows._replace(is_inventory_complete=is_inventory_complete(connection))
+    return rows, following
+
+
+def _read_jobs(connection: Connection, horizon: int) -> tuple[JobRow, ...]:
+    columns = (
+        jobs.c.id,
+        jobs.c.version,
+        jobs.c.queue,
+        jobs.c.class_id,
+        jobs.c.priority,
+        jobs.c.submitted_us,
+        jobs.c.state,
+        jobs.c.is_quarantined,
+    )
+    statement = select(*columns).where(jobs.c.xact_id >= horizon)
+    if horizon == 0:
+        # Nobody needs ended jobs to start from; later readings need them to drop a waiting one.
+        statement = statement.where(jobs.c.state == JobState.PENDING)
+    rows = connection.execute(statement)
+    return tuple(JobRow(*row[:6], JobState(row.state), row.is_quarantined) for row in rows)
+
+
+def _read_classes(connection: Connection, horizon: int) -> tuple[ClassRow, ...]:
+    statement = select(request_classes.c.id, request_classes.c.shape).where(
+        request_classes.c.xact_id >= horizon
+    )
+    return tuple(ClassRow(row.id, decode(row.shape)) for row in connection.execute(statement))
+
+
+def _read_charges(connection: Connection, horizon: int) -> tuple[ChargeRow, ...]:
+    statement = select(
+        charges.c.id,
+        charges.c.queue,
+        charges.c.flavor,
+        charges.c.resource,
+        charges.c.amount,
+        charges.c.is_live,
+    ).where(charges.c.xact_id >= horizon)
+    if horizon == 0:
+        statement = statement.where(charges.c.is_live)
+    return tuple(ChargeRow(*row) for row in connection.execute(statement))
+
+
+def _read_nodes(connection: Connection, horizon: int) -> tuple[NodeRow, ...]:
+    changed = connection.execute(select(nodes).where(nodes.c.xact_id >= horizon)).mappings().all()
+    total: dict[int, dict[str, int]] = {}
+    free: dict[int, dict[str, int]] = {}
+    statement = select(node_amounts).where(
+        node_amounts.c.node_id.in_(select(nodes.c.id).where(nodes.c.xact_id >= horizon))
+    )
+    for row in connection.execute(statement):
+        total.setdefault(row.node_id, {})[row.resource] = row.total
+        free.setdefault(row.node_id, {})[row.resource] = row.free
+    return tuple(
+        _node_row(row, total.get(row["id"], {}), free.get(row["id"], {})) for row in changed
+    )
+
+
+def _node_row(row: RowMapping, total: dict[str, int], free: dict[str, int]) -> NodeRow:
+    health = DeviceHealth.CORDONED if row["is_cordoned"] else DeviceHealth(row["health"])
+    return NodeRow(
+        node_id=row["id"],
+        name=row["name"],
+        machine_type=row["machine_type"],
+        health=health,
+        is_present=row["is_present"],
+        labels=tuple(sorted(row["labels"].items())),
+        taints=tuple(
+            Taint(key=key, value=value, effect=effect) for key, value, effect in row["taints"]
+        ),
+        total=total,
+        free=free,
+    )
+
+
+def _read_devices(connection: Connection, horizon: int) -> tuple[DeviceRow, ...]:
+    rows = connection.execute(select(devices).where(devices.c.xact_id >= horizon))
+    return tuple(
+        DeviceRow(
+            device_id=row.id,
+            node_id=row.node_id,
+            kind=DeviceKind(row.kind),
+            ordinal=row.ordinal,
+            switch=row.switch,
+            numa=row.numa,
+            rail=row.rail,
+            nvlink_group=row.nvlink_group,
+            health=DeviceHealth(row.health),
+            is_present=row.is_present,
+            is_foreign=row.is_foreign,
+            units_total=row.units_total,
+            units_free=row.units_free,
+        )
+        for row in rows
+    )
+
+
+def read_definitions(connection: Connection) -> DefinitionRows:
+    """Give every queue, cohort and flavor, sorted by name, at the present generation."""
+    by_owner = _read_quotas(connection)
+    return DefinitionRows(
+        generation=read_generation(connection),
+        queues=tuple(
+            Queue(
+                name=row.name,
+                cohort=row.cohort,
+                weight=row.weight,
+                state=QueueState(row.state),
+                quotas=by_owner.get(("queue", row.name), ()),
+                flavors=tuple(row.flavors),
+            )
+            for row in connection.execute(select(queues).order_by(queues.c.name))
+        ),
+        cohorts=tuple(
+            Cohort(
+                name=row.name,
+                parent=row.parent,
+                weight=row.weight,
+                quotas=by_owner.get(("cohort", row.name), ()),
+            )
+            for row in connection.execute(select(cohorts).order_by(cohorts.c.name))
+        ),
+        flavors=tuple(
+            Flavor(
+                name=row.name,
+                node_labels=tuple(sorted(row.node_labels.items())),
+                tolerations=_tolerations(row.tolerations),
+            )
+            for row in connection.execute(select(flavors).order_by(flavors.c.name))
+        ),
+    )
+
+
+def _tolerations(items: Iterable[Mapping[str, Any]]) -> tuple[Toleration, ...]:
+    return tuple(Toleration(**item) for item in items)
+
+
+def _read_quotas(connection: Connection) -> dict[tuple[str, str], tuple[Quota, ...]]:
+    found: dict[tuple[str, str], tuple[Quota, ...]] = {}
+    order = (quotas.c.owner_kind, quotas.c.owner, quotas.c.flavor, quotas.c.resource)
+    for row in connection.execute(select(quotas).order_by(*order)):
+        quota = Quota(
+            flavor=row.flavor,
+            resource=row.resource,
+            nominal=row.nominal,
+            borrowing_limit=UNLIMITED if row.borrowing_limit is None else row.borrowing_limit,
+            lending_limit=UNLIMITED if row.lending_limit is None else row.lending_limit,
+        )
+        key = (row.owner_kind, row.owner)
+        found[key] = (*found.get(key, ()), quota)
+    return found
