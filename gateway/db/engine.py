@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, RowMapping, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -21,6 +21,9 @@ from gateway.db.group_commit import GroupCommit
 from gateway.errors import DatabaseUnavailable, StartupRefused
 
 Result = TypeVar("Result")
+Row = RowMapping
+"""One row of an answer, by column name."""
+__all__ = ["Connection", "Database", "Row", "Writer", "open_database"]
 RETRYABLE = frozenset({"40001", "40P01", "55P03"})
 """PostgreSQL: serialization failure, deadlock, lock not available."""
 LOCK_TIMEOUT_MS = 5_000
@@ -35,6 +38,12 @@ class Writer:
         self.connection = connection
         self.is_sqlite = is_sqlite
         self._xact_id: int | None = None
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Roll back only what happened inside when it raises."""
+        with self.connection.begin_nested():
+            yield
 
     @property
     def xact_id(self) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Select, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
 
 from gateway.core.jobs.request import RequestClass
 from gateway.core.vocabulary import TERMINAL_STATES, JobState
@@ -46,10 +47,14 @@ def intern_class(writer: Writer, request: RequestClass) -> int:
     )
 
 
-def insert_job(writer: Writer, values: Mapping[str, Any]) -> int:
-    """Insert a job; gives its row id. A taken live name or key raises IntegrityError."""
+def insert_job(writer: Writer, values: Mapping[str, Any]) -> int | None:
+    """Insert a job; gives its row id, or None when its live name or key is taken."""
     statement = insert(jobs).values(**values, xact_id=writer.xact_id).returning(jobs.c.id)
-    return int(writer.connection.execute(statement).scalar_one())
+    try:
+        with writer.savepoint():
+            return int(writer.connection.execute(statement).scalar_one())
+    except IntegrityError:
+        return None
 
 
 def find_by_key(connection: Connection, user: str, namespace: str, key: str) -> RowMapping | None:

@@ -1,0 +1,116 @@
+"""What every use case works with: the Gateway's parts, who calls, the clock, and the wake-up."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from gateway.backends.base import LaunchBackend
+from gateway.core.admission import Snapshot
+from gateway.core.mirror import Mirror
+from gateway.core.vocabulary import Role
+from gateway.db.engine import Database
+from gateway.errors import Denied
+from gateway.settings import Settings
+
+EVERY_NAMESPACE = "*"
+SYSTEM_ACTOR = "gateway"
+
+
+class Clock(Protocol):
+    """Where the present instant comes from."""
+
+    def now_us(self) -> int:
+        """Give microseconds since the epoch, UTC."""
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now_us(self) -> int:
+        """Give microseconds since the epoch, UTC."""
+        return time.time_ns() // 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who asks."""
+
+    name: str
+    role: Role = Role.USER
+    namespaces: tuple[str, ...] = ()
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether this caller administers the gateway."""
+        return self.role is Role.ADMIN
+
+    def may_use(self, namespace: str) -> bool:
+        """Whether this caller may see and submit jobs there."""
+        return EVERY_NAMESPACE in self.namespaces or namespace in self.namespaces
+
+    def visible_namespaces(self) -> tuple[str, ...] | None:
+        """Namespaces to filter lists by; None is no filter."""
+        return None if EVERY_NAMESPACE in self.namespaces else self.namespaces
+
+    def require_admin(self) -> None:
+        """Refuse anybody but admins; raises Denied."""
+        if not self.is_admin:
+            raise Denied(
+                f"{self.name} is no admin", hint="ask an admin, or use a token with role admin"
+            )
+
+
+class Wake:
+    """Tells the ticker that a commit may have unblocked something."""
+
+    def __init__(self) -> None:
+        """Start asleep."""
+        self._event = threading.Event()
+
+    def set(self) -> None:
+        """Ask for a cycle now; many calls make one."""
+        self._event.set()
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Wait until somebody asks; True when somebody did."""
+        asked = self._event.wait(timeout_seconds)
+        self._event.clear()
+        return asked
+
+
+@dataclass(slots=True)
+class Leadership:
+    """This process's lease: its epoch and until when it surely holds, by the monotonic clock."""
+
+    holder: str
+    epoch: int | None = None
+    valid_until: float = 0.0
+
+    def outlives(self, seconds: float) -> bool:
+        """Whether the lease still holds after a call of this length."""
+        return self.epoch is not None and time.monotonic() + seconds < self.valid_until
+
+
+@dataclass(slots=True, kw_only=True)
+class MirrorState:
+    """The warm mirror with the horizon of its last reading; used under its lock."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    mirror: Mirror = field(default_factory=Mirror)
+    horizon: int = 0
+    fleet_view: Snapshot | None = None
+    """Snapshot for questions about what could ever fit; replaced by each cycle and sync."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Gateway:
+    """Everything that is built once; `bootstrap` does it."""
+
+    database: Database
+    backend: LaunchBackend
+    settings: Settings
+    leadership: Leadership
+    clock: Clock = field(default_factory=SystemClock)
+    wake: Wake = field(default_factory=Wake)
+    mirror: MirrorState = field(default_factory=MirrorState)

@@ -1,0 +1,42 @@
+"""Turns what a user wrote into the shape that a decision needs. The only place that does."""
+
+from gateway.core.jobs.request import PodSetRequest, RequestClass
+from gateway.core.resources import GPU, RDMA, amounts
+from gateway.core.resources.node_rules import Requirement, Toleration
+from gateway.schemas.job_spec import JobSpec, PodSet
+
+
+def request_of(spec: JobSpec) -> RequestClass:
+    """Give a job's request; equal asks give equal requests."""
+    return RequestClass(pod_sets=tuple(_pod_set(pod_set) for pod_set in spec.pod_sets))
+
+
+def totals_of(spec: JobSpec) -> tuple[int, int, int]:
+    """Give a job's pods, GPUs and NICs."""
+    pods = sum(pod_set.count for pod_set in spec.pod_sets)
+    gpus = sum(pod_set.count * pod_set.per_pod.get(GPU, 0) for pod_set in spec.pod_sets)
+    nics = sum(pod_set.count * pod_set.per_pod.get(RDMA, 0) for pod_set in spec.pod_sets)
+    return pods, gpus, nics
+
+
+def _pod_set(pod_set: PodSet) -> PodSetRequest:
+    return PodSetRequest(
+        name=pod_set.name,
+        count=pod_set.count,
+        per_pod=amounts(pod_set.per_pod),
+        node_selector=tuple(sorted(pod_set.node_selector.items())),
+        affinity=tuple(
+            tuple(
+                Requirement(key=item.key, operator=item.operator, values=item.values)
+                for item in term
+            )
+            for term in pod_set.affinity
+        ),
+        tolerations=tuple(
+            Toleration(key=item.key, operator=item.operator, value=item.value, effect=item.effect)
+            for item in pod_set.tolerations
+        ),
+        pair=pod_set.pair,
+        is_pair_required=pod_set.is_pair_required,
+        host_ports=tuple(sorted(pod_set.host_ports)),
+    )

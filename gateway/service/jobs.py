@@ -1,0 +1,168 @@
+"""Reading jobs: one, many, their history, attempts and assignments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.core.vocabulary import PairRule
+from gateway.db import attempts as attempt_rows
+from gateway.db import jobs as job_rows
+from gateway.db.engine import Connection, Row
+from gateway.db.events import EventFilter, list_events
+from gateway.errors import InvalidInput, NotFound
+from gateway.schemas.views import (
+    AssignmentView,
+    AttemptView,
+    EventPage,
+    JobDetail,
+    JobPage,
+)
+from gateway.service.context import Caller, Gateway
+from gateway.service.presenting import (
+    assignment_view,
+    attempt_view,
+    event_view,
+    job_detail,
+    job_view,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    """Which jobs to list; empty fields do not filter."""
+
+    states: tuple[str, ...] = ()
+    queue: str = ""
+    user: str = ""
+    namespace: str = ""
+    name: str = ""
+    reason: str = ""
+    since_us: int = 0
+
+
+def find_visible(connection: Connection, caller: Caller, job_id: str) -> Row:
+    """Give a job's row; another tenant's job is as unknown as one that never was.
+
+    Raises:
+        NotFound: no such job for this caller.
+    """
+    row = job_rows.get_job(connection, job_id)
+    if row is None or not caller.may_use(row["namespace"]):
+        raise NotFound(
+            f"job {job_id[:64]!r} does not exist", hint="list your jobs with: gateway ls"
+        )
+    return row
+
+
+def get_job(gateway: Gateway, caller: Caller, job_id: str) -> JobDetail:
+    """Give one job with what was submitted."""
+    with gateway.database.read() as connection:
+        row = find_visible(connection, caller, job_id)
+    return job_detail(row, gateway.backend.guarantee)
+
+
+def list_jobs(
+    gateway: Gateway, caller: Caller, wanted: JobFilter, cursor: str = "", limit: int = 100
+) -> JobPage:
+    """Give a page of the caller's jobs, newest first; the cursor is the last row's number."""
+    namespaces = caller.visible_namespaces()
+    if wanted.namespace:
+        allowed = caller.may_use(wanted.namespace)
+        namespaces = (wanted.namespace,) if allowed else ()
+    query = job_rows.JobQuery(
+        states=wanted.states,
+        queue=wanted.queue,
+        user=wanted.user,
+        name=wanted.name,
+        reason=wanted.reason,
+        namespaces=namespaces,
+        since_us=wanted.since_us,
+        before_id=read_cursor(cursor),
+        limit=limit + 1,
+    )
+    with gateway.database.read() as connection:
+        rows = job_rows.list_jobs(connection, query)
+    shown = rows[:limit]
+    return JobPage(
+        items=tuple(job_view(row, gateway.backend.guarantee) for row in shown),
+        next_cursor=str(shown[-1]["id"]) if len(rows) > limit else "",
+    )
+
+
+def read_cursor(cursor: str) -> int:
+    """Give the number in a cursor; 0 for none.
+
+    Raises:
+        InvalidInput: it is none of ours.
+    """
+    if not cursor:
+        return 0
+    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:  # noqa: PLR2004
+        raise InvalidInput(
+            "the cursor is not one of ours",
+            pointer="/cursor",
+            value=cursor[:64],
+            hint="take next_cursor of the page before, unchanged",
+        )
+    return int(cursor)
+
+
+def job_events(
+    gateway: Gateway, caller: Caller, job_id: str, after_id: int = 0, limit: int = 100
+) -> EventPage:
+    """Give a page of a job's history, oldest first."""
+    with gateway.database.read() as connection:
+        row = find_visible(connection, caller, job_id)
+        wanted = EventFilter(after_id=after_id, limit=limit + 1, job_id=row["id"])
+        events = list_events(connection, wanted)
+    return _event_page(events, limit)
+
+
+def all_events(gateway: Gateway, caller: Caller, after_id: int = 0, limit: int = 100) -> EventPage:
+    """Give a page of everything that happened in the caller's namespaces."""
+    namespaces = None if caller.is_admin else caller.visible_namespaces()
+    if namespaces is None and not caller.is_admin:
+        namespaces = ()
+    wanted = EventFilter(after_id=after_id, limit=limit + 1, namespaces=namespaces)
+    with gateway.database.read() as connection:
+        events = list_events(connection, wanted)
+    return _event_page(events, limit)
+
+
+def _event_page(rows: Sequence[Row], limit: int) -> EventPage:
+    shown = rows[:limit]
+    return EventPage(
+        items=tuple(event_view(row) for row in shown),
+        next_cursor=str(shown[-1]["id"]) if len(rows) > limit else "",
+    )
+
+
+def job_attempts(gateway: Gateway, caller: Caller, job_id: str) -> tuple[AttemptView, ...]:
+    """Give a job's attempts by number."""
+    with gateway.database.read() as connection:
+        row = find_visible(connection, caller, job_id)
+        found = attempt_rows.attempts_of(connection, row["id"])
+    return tuple(attempt_view(attempt) for attempt in found)
+
+
+def job_assignments(
+    gateway: Gateway, caller: Caller, job_id: str, attempt: int | None = None
+) -> tuple[AssignmentView, ...]:
+    """Give who runs where on which devices, for the last attempt or the one named."""
+    with gateway.database.read() as connection:
+        job = find_visible(connection, caller, job_id)
+        found = _named_attempt(attempt_rows.attempts_of(connection, job["id"]), attempt)
+        if found is None:
+            return ()
+        pods = attempt_rows.pods_of(connection, found["id"])
+        held = attempt_rows.devices_of(connection, found["id"])
+    rules = {item["name"]: PairRule(item["pair"]) for item in job["spec"]["pod_sets"]}
+    return tuple(
+        assignment_view(pod, list(held.get(pod["id"], ())), found, rules[pod["pod_set"]])
+        for pod in pods
+    )
+
+
+def _named_attempt(attempts: Sequence[Row], number: int | None) -> Row | None:
+    if number is None:
+        return attempts[-1] if attempts else None
+    return next((attempt for attempt in attempts if attempt["number"] == number), None)

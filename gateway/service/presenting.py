@@ -1,0 +1,103 @@
+"""Turns rows into the views that users see."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.core.vocabulary import HOLDING_STATES, Guarantee, JobState, PairRule
+from gateway.schemas.base import instant
+from gateway.schemas.views import (
+    AssignmentView,
+    AttemptView,
+    DeviceRef,
+    EventView,
+    JobDetail,
+    JobView,
+)
+
+Row = Mapping[Any, Any]
+"""A row of the database, or the same columns as a dict."""
+EXPLAINED_STATES = frozenset({JobState.PENDING, JobState.HELD, JobState.RESERVED})
+
+
+def job_view(row: Row, guarantee: Guarantee | None = None) -> JobView:
+    """Give a job as lists show it."""
+    return JobView(**_job_fields(row, guarantee))
+
+
+def job_detail(row: Row, guarantee: Guarantee | None = None) -> JobDetail:
+    """Give a job with what was submitted."""
+    return JobDetail(**_job_fields(row, guarantee), spec=row["spec"])
+
+
+def _job_fields(row: Row, guarantee: Guarantee | None) -> dict[str, Any]:
+    state = JobState(row["state"])
+    same = ("name", "namespace", "queue", "priority", "message", "attempt", "pods", "gpus", "rdma")
+    return {
+        **{field: row[field] for field in same},
+        "id": row["uid"],
+        "user": row["user_name"],
+        "state": state,
+        "reason": row["reason"] if state in EXPLAINED_STATES else None,
+        "end_reason": row["end_reason"],
+        "submitted_at": instant(row["submitted_us"]),
+        "reserved_at": _instant(row["reserved_us"]),
+        "started_at": _instant(row["started_us"]),
+        "ended_at": _instant(row["ended_us"]),
+        "exit_code": row["exit_code"],
+        "guarantee": guarantee if state in HOLDING_STATES else None,
+        "version": row["version"],
+        "labels": row["spec"].get("labels", {}),
+    }
+
+
+def _instant(micros: int | None) -> Any:
+    return None if micros is None else instant(micros)
+
+
+def event_view(row: Row) -> EventView:
+    """Give one event of the history."""
+    return EventView(
+        id=row["id"],
+        at=instant(row["at_us"]),
+        job_id=row["uid"],
+        kind=row["kind"],
+        actor=row["actor"],
+        detail=row["detail"],
+        data=row["data"],
+    )
+
+
+def attempt_view(row: Row) -> AttemptView:
+    """Give one attempt."""
+    return AttemptView(
+        number=row["number"],
+        phase=row["phase"],
+        object_name=row["object_name"],
+        object_uid=row["object_uid"],
+        end_reason=row["end_reason"],
+        message=row["message"],
+        exit_code=row["exit_code"],
+        reserved_at=instant(row["reserved_us"]),
+        started_at=_instant(row["started_us"]),
+        ended_at=_instant(row["closed_us"]),
+    )
+
+
+def assignment_view(row: Row, held: list[Any], attempt: Row, pair: PairRule) -> AssignmentView:
+    """Give one pod's node and devices."""
+    return AssignmentView(
+        attempt=attempt["number"],
+        pod_set=row["pod_set"],
+        index=row["pod_index"],
+        rank=row["rank"],
+        node=row["node"],
+        devices=tuple(device_ref(device) for device in held),
+        pair=pair,
+        guarantee=Guarantee(attempt["guarantee"]),
+    )
+
+
+def device_ref(row: Row) -> DeviceRef:
+    """Give one held device."""
+    same = ("kind", "ordinal", "name", "uuid", "pci_address", "numa", "rail")
+    return DeviceRef(**{field: row[field] for field in same})

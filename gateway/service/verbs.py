@@ -1,0 +1,173 @@
+"""What users do to jobs: cancel, hold, release, requeue, reprioritise."""
+
+from collections.abc import Callable
+
+from gateway.core.vocabulary import (
+    TERMINAL_STATES,
+    WAITING_STATES,
+    EndReason,
+    JobEvent,
+    JobState,
+    Reason,
+    StopOutcome,
+)
+from gateway.db import jobs as job_rows
+from gateway.db.engine import Row, Writer
+from gateway.db.events import NewEvent, append_event
+from gateway.errors import InvalidTransition, StaleVersion
+from gateway.schemas.views import JobView
+from gateway.service.changes import Change, Stop, apply_change, begin_stop
+from gateway.service.context import Caller, Gateway
+from gateway.service.jobs import find_visible
+from gateway.service.presenting import job_view
+
+MAX_TRIES = 5
+Act = Callable[[Writer, Row], None]
+
+
+def cancel(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
+    """Cancel a job: at once while it waits, by stopping its pods otherwise; twice is fine."""
+
+    def act(writer: Writer, job: Row) -> None:
+        state, at_us = JobState(job["state"]), gateway.clock.now_us()
+        if state is JobState.CANCELLED or job["stop_outcome"] == StopOutcome.CANCELLED:
+            return
+        if state in WAITING_STATES:
+            change = Change(
+                event=JobEvent.CANCEL_WAITING,
+                actor=caller.name,
+                at_us=at_us,
+                kind="cancelled",
+                values={"reason": None, "end_reason": EndReason.CANCELLED},
+            )
+            apply_change(writer, job, change)
+            return
+        begin_stop(
+            writer,
+            job,
+            Stop(
+                outcome=StopOutcome.CANCELLED,
+                end_reason=EndReason.CANCELLED,
+                actor=caller.name,
+                at_us=at_us,
+                message=f"cancelled by {caller.name}",
+            ),
+        )
+
+    return _change(gateway, caller, job_id, act)
+
+
+def hold(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
+    """Keep a pending job from being considered; anything else is a conflict."""
+
+    def act(writer: Writer, job: Row) -> None:
+        change = Change(
+            event=JobEvent.HOLD,
+            actor=caller.name,
+            at_us=gateway.clock.now_us(),
+            kind="held",
+            values={"reason": Reason.HELD},
+        )
+        apply_change(writer, job, change)
+
+    return _change(gateway, caller, job_id, act)
+
+
+def release(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
+    """Let a held or quarantined job be considered again."""
+
+    def act(writer: Writer, job: Row) -> None:
+        at_us = gateway.clock.now_us()
+        if job["is_quarantined"]:
+            job_rows.change_job(writer, job, {"is_quarantined": False, "reason": None})
+            append_event(
+                writer,
+                NewEvent(at_us=at_us, kind="released", actor=caller.name, job_id=job["id"]),
+            )
+            return
+        change = Change(
+            event=JobEvent.RELEASE,
+            actor=caller.name,
+            at_us=at_us,
+            kind="released",
+            values={"reason": None},
+        )
+        apply_change(writer, job, change)
+
+    return _change(gateway, caller, job_id, act)
+
+
+def requeue(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
+    """Stop the present attempt and let the job wait again with its old submit time."""
+
+    def act(writer: Writer, job: Row) -> None:
+        state = JobState(job["state"])
+        if state in TERMINAL_STATES:
+            raise InvalidTransition(
+                f"job {job['name']} has ended as {state.value}",
+                value=state.value,
+                hint=f"submit it again: gateway submit --from {job['uid']}",
+            )
+        begin_stop(
+            writer,
+            job,
+            Stop(
+                outcome=StopOutcome.REQUEUED,
+                end_reason=EndReason.REQUEUED,
+                actor=caller.name,
+                at_us=gateway.clock.now_us(),
+                message=f"requeued by {caller.name}",
+            ),
+        )
+
+    return _change(gateway, caller, job_id, act)
+
+
+def reprioritise(gateway: Gateway, caller: Caller, job_id: str, priority: int) -> JobView:
+    """Change a waiting job's priority, clamped to its queue's range."""
+
+    def act(writer: Writer, job: Row) -> None:
+        state = JobState(job["state"])
+        if state not in WAITING_STATES:
+            raise InvalidTransition(
+                f"priority matters only while a job waits; this one is {state.value}",
+                value=state.value,
+                allowed=tuple(sorted(waiting.value for waiting in WAITING_STATES)),
+                hint="requeue it first",
+            )
+        queue = job_rows.get_queue_row(writer.connection, job["queue"])
+        clamped = priority
+        if queue is not None:
+            clamped = min(max(priority, queue["priority_min"]), queue["priority_max"])
+        job_rows.change_job(writer, job, {"priority": clamped})
+        append_event(
+            writer,
+            NewEvent(
+                at_us=gateway.clock.now_us(),
+                kind="reprioritised",
+                actor=caller.name,
+                job_id=job["id"],
+                detail=f"{job['priority']} -> {clamped}",
+            ),
+        )
+
+    return _change(gateway, caller, job_id, act)
+
+
+def _change(gateway: Gateway, caller: Caller, job_id: str, act: Act) -> JobView:
+    """Read, act and commit; again when somebody else was faster."""
+
+    def work(writer: Writer) -> Row:
+        act(writer, find_visible(writer.connection, caller, job_id))
+        return find_visible(writer.connection, caller, job_id)
+
+    for attempt in range(1, MAX_TRIES + 1):
+        try:
+            row = gateway.database.run_write(work)
+        except StaleVersion:
+            if attempt == MAX_TRIES:
+                raise
+            continue
+        gateway.wake.set()
+        return job_view(row, gateway.backend.guarantee)
+    raise StaleVersion("the job keeps changing", hint="try again")

@@ -1,0 +1,82 @@
+"""Every setting of the server, read from the environment, a file or flags; one line each.
+
+Names in the environment carry the prefix TRAINING_GATEWAY_. The table in the reference pages is
+generated from this class.
+"""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from gateway.core.vocabulary import ENVIRONMENT_PREFIX, BackendName
+
+
+def default_state_dir() -> Path:
+    """Give the folder for state when nothing is set."""
+    return Path.home() / ".local" / "state" / "training-gateway"
+
+
+class Settings(BaseSettings):
+    """Settings of one gateway server."""
+
+    model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, extra="ignore", frozen=True)
+
+    state_dir: Path = Field(default_factory=default_state_dir)
+    """Folder for the SQLite file, the context file and local attempts."""
+    database_url: str = ""
+    """sqlite:////path/gateway.db or postgresql://...; empty is gateway.db in the state folder."""
+    database_pool_size: int = Field(default=16, ge=2, le=200)
+    """Database connections kept open."""
+    database_has_pooler: bool = False
+    """A transaction pooler stands before PostgreSQL: no prepared statements, no LISTEN."""
+    backend: BackendName = BackendName.KUBEFLOW
+    """Where gangs are launched."""
+    allow_local_backend: bool = False
+    """Let `serve` start processes on this machine; `dev` sets it."""
+    virtual_fleet: str = "2xdgx-h100"
+    """Nodes of the local and simulated back ends, as COUNTxMACHINE, comma separated."""
+    kubeconfig: Path | None = None
+    """Cluster credentials; without it the pod's own service account is used."""
+    namespaces: tuple[str, ...] = ()
+    """Namespaces to work in; empty is all that the service account may use."""
+    pod_priority_class: str = ""
+    """Kubernetes PriorityClass for pods; empty leaves the cluster's default."""
+    listen_host: str = "127.0.0.1"
+    """Address to listen on; anything but loopback should stand behind TLS."""
+    listen_port: int = Field(default=8470, ge=0, le=65535)
+    """Port to listen on; 0 takes a free one."""
+    token_file: Path | None = None
+    """File of accepted tokens, one a line: name, role, namespaces, SHA-256."""
+    allow_unsafe_templates: bool = False
+    """Accept pod templates that could harm others (privileged, host paths and the like)."""
+    kueue_label: Literal["refuse", "map"] = "refuse"
+    """What to do with a Kueue queue label on a submitted job."""
+    cycle_seconds: float = Field(default=2.0, gt=0)
+    """Slow, steady pace of admission cycles, in case a wake-up was lost."""
+    launch_seconds: float = Field(default=1.0, gt=0)
+    """Pace of launching and watching attempts."""
+    inventory_seconds: float = Field(default=30.0, gt=0)
+    """Pace of reading the fleet."""
+    lease_seconds: float = Field(default=15.0, ge=3)
+    """How long a leader leads without renewing."""
+    cluster_call_seconds: float = Field(default=5.0, gt=0, le=5)
+    """Longest single call to the cluster."""
+    cycle_budget: int = Field(default=10_000, ge=1)
+    """Most candidates looked at in one cycle."""
+    max_unlaunched: int = Field(default=200, ge=1)
+    """Most gangs that may be reserved and not yet launched."""
+    max_pod_restarts: int = Field(default=3, ge=0)
+    """Re-created pods an attempt survives."""
+    keep_finished_seconds: int = Field(default=3600, ge=0)
+    """How long a finished object stays in the cluster."""
+    orphan_seconds: int = Field(default=60, ge=1)
+    """How long local gangs live on without a gateway."""
+    log_tail_lines: int = Field(default=200, ge=0)
+    """Lines of each rank kept when an attempt ends."""
+
+    @property
+    def url(self) -> str:
+        """The database's URL with the default filled in."""
+        return self.database_url or f"sqlite:///{self.state_dir / 'gateway.db'}"
