@@ -248,3 +248,27 @@ def default_queue(connection: Connection, namespace: str) -> str:
         select(namespace_defaults.c.queue).where(namespace_defaults.c.namespace == namespace)
     ).scalar_one_or_none()
     return found or "default"
+
+
+def set_waiting_message(writer: Writer, job_id: int, reason: str, message: str) -> None:
+    """Say why a reserved job is not launched yet; no change of state."""
+    writer.connection.execute(
+        update(jobs)
+        .where(jobs.c.id == job_id, jobs.c.state == JobState.RESERVED)
+        .values(reason=reason, message=message[:500])
+    )
+
+
+def set_quarantine(writer: Writer, job_id: int, message: str) -> None:
+    """Take a job out of every loop until somebody releases it."""
+    writer.connection.execute(
+        update(jobs)
+        .where(jobs.c.id == job_id)
+        .values(
+            is_quarantined=True,
+            reason="Quarantined",
+            message=message[:500],
+            version=jobs.c.version + 1,
+            xact_id=writer.xact_id,
+        )
+    )

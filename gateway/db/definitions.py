@@ -1,0 +1,178 @@
+"""Queues, cohorts, flavors and their quotas in the database: plain rows, changed by version.
+
+Whoever changes a definition first calls `state.bump_generation`: it makes plans of the old
+definitions void, and its row lock lets one definition writer in at a time. What makes sense is
+checked by the service; the constraints here only keep nonsense out.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from gateway.core.vocabulary import HOLDING_STATES, TERMINAL_STATES
+from gateway.db.engine import Row, Writer
+from gateway.db.tables import (
+    charges,
+    cohorts,
+    flavors,
+    jobs,
+    namespace_defaults,
+    nodes,
+    queues,
+    quotas,
+)
+from gateway.errors import NotFound, StaleVersion
+
+
+class Noun(StrEnum):
+    """Kinds of definition."""
+
+    FLAVOR = "flavor"
+    COHORT = "cohort"
+    QUEUE = "queue"
+
+
+_TABLES = {Noun.FLAVOR: flavors, Noun.COHORT: cohorts, Noun.QUEUE: queues}
+
+
+def list_rows(connection: Connection, noun: Noun) -> Sequence[Row]:
+    """Give all rows of a kind by name."""
+    table = _TABLES[noun]
+    return connection.execute(select(table).order_by(table.c.name)).mappings().all()
+
+
+def get_row(connection: Connection, noun: Noun, name: str) -> Row | None:
+    """Give one row."""
+    table = _TABLES[noun]
+    return connection.execute(select(table).where(table.c.name == name)).mappings().first()
+
+
+def insert_row(writer: Writer, noun: Noun, values: Mapping[str, Any]) -> None:
+    """Insert a definition; a taken name raises IntegrityError, so look first."""
+    writer.connection.execute(insert(_TABLES[noun]).values(**values))
+
+
+def update_row(
+    writer: Writer, noun: Noun, name: str, values: Mapping[str, Any], if_version: int | None
+) -> None:
+    """Change a definition; with `if_version`, only if it still has that version.
+
+    Raises:
+        NotFound: there is none of that name.
+        StaleVersion: it has another version by now.
+    """
+    table = _TABLES[noun]
+    _require_version(writer.connection, noun, name, if_version)
+    writer.connection.execute(
+        update(table).where(table.c.name == name).values(**values, version=table.c.version + 1)
+    )
+
+
+def delete_row(writer: Writer, noun: Noun, name: str, if_version: int | None) -> None:
+    """Delete a definition with its quotas; raises as `update_row` does."""
+    table = _TABLES[noun]
+    _require_version(writer.connection, noun, name, if_version)
+    if noun is not Noun.FLAVOR:
+        replace_quotas(writer, noun, name, [])
+    if noun is Noun.QUEUE:
+        replace_namespaces(writer, name, [])
+    writer.connection.execute(delete(table).where(table.c.name == name))
+
+
+def _require_version(connection: Connection, noun: Noun, name: str, if_version: int | None) -> None:
+    table = _TABLES[noun]
+    statement = select(table.c.version).where(table.c.name == name).with_for_update()
+    found = connection.execute(statement).scalar_one_or_none()
+    if found is None:
+        raise NotFound(
+            f"{noun.value} {name[:63]!r} does not exist",
+            value=name[:63],
+            hint=f"list them with: gateway {noun.value} ls",
+        )
+    if if_version is not None and found != if_version:
+        raise StaleVersion(
+            f"{noun.value} {name} is at version {found}, not {if_version}",
+            value=if_version,
+            allowed=(str(found),),
+            hint="read it again and repeat the change on what it is now",
+        )
+
+
+def list_quotas(connection: Connection, noun: Noun) -> dict[str, list[Row]]:
+    """Give quota rows by owner, each owner's by flavor and resource."""
+    statement = (
+        select(quotas)
+        .where(quotas.c.owner_kind == noun.value)
+        .order_by(quotas.c.owner, quotas.c.flavor, quotas.c.resource)
+    )
+    found: dict[str, list[Row]] = {}
+    for row in connection.execute(statement).mappings():
+        found.setdefault(row["owner"], []).append(row)
+    return found
+
+
+def replace_quotas(
+    writer: Writer, noun: Noun, owner: str, rows: Iterable[Mapping[str, Any]]
+) -> None:
+    """Give an owner exactly these quotas."""
+    key = (quotas.c.owner_kind == noun.value, quotas.c.owner == owner)
+    writer.connection.execute(delete(quotas).where(*key))
+    values = [{**row, "owner_kind": noun.value, "owner": owner} for row in rows]
+    if values:
+        writer.connection.execute(insert(quotas), values)
+
+
+def list_namespaces(connection: Connection) -> dict[str, list[str]]:
+    """Give the namespaces whose default is a queue, by queue, sorted."""
+    statement = select(namespace_defaults).order_by(namespace_defaults.c.namespace)
+    found: dict[str, list[str]] = {}
+    for row in connection.execute(statement):
+        found.setdefault(row.queue, []).append(row.namespace)
+    return found
+
+
+def replace_namespaces(writer: Writer, queue: str, names: Iterable[str]) -> None:
+    """Make a queue the default of exactly these namespaces, taking them from other queues."""
+    table = namespace_defaults
+    writer.connection.execute(delete(table).where(table.c.queue == queue))
+    dialect = sqlite if writer.is_sqlite else postgresql
+    for name in names:
+        statement = dialect.insert(table).values(namespace=name, queue=queue)
+        writer.connection.execute(
+            statement.on_conflict_do_update(index_elements=["namespace"], set_={"queue": queue})
+        )
+
+
+def count_jobs(connection: Connection) -> dict[str, dict[str, int]]:
+    """Give each queue's number of live jobs by state."""
+    statement = (
+        select(jobs.c.queue, jobs.c.state, func.count())
+        .where(jobs.c.state.not_in([state.value for state in TERMINAL_STATES]))
+        .group_by(jobs.c.queue, jobs.c.state)
+    )
+    found: dict[str, dict[str, int]] = {}
+    for queue, state, number in connection.execute(statement):
+        found.setdefault(queue, {})[state] = number
+    return found
+
+
+def active_of(counts: Mapping[str, int]) -> int:
+    """Give how many of a queue's jobs hold devices."""
+    return sum(counts.get(state.value, 0) for state in HOLDING_STATES)
+
+
+def live_usage(connection: Connection) -> dict[tuple[str, str, str], int]:
+    """Give what live reservations use, by (queue, flavor, resource)."""
+    key = (charges.c.queue, charges.c.flavor, charges.c.resource)
+    statement = select(*key, func.sum(charges.c.amount)).where(charges.c.is_live).group_by(*key)
+    return {(row[0], row[1], row[2]): int(row[3]) for row in connection.execute(statement)}
+
+
+def node_labels(connection: Connection) -> dict[str, dict[str, str]]:
+    """Give the labels of each present node by its name."""
+    statement = select(nodes.c.name, nodes.c.labels).where(nodes.c.is_present)
+    rows = connection.execute(statement.order_by(nodes.c.name))
+    return {row.name: dict(row.labels) for row in rows}

@@ -1,0 +1,101 @@
+"""Answers "why is my job waiting?" from what the cycle stored and what is true right now."""
+
+from typing import Any
+
+from gateway.core.vocabulary import (
+    TERMINAL_STATES,
+    WAITING_STATES,
+    JobState,
+    Reason,
+    StopOutcome,
+)
+from gateway.db import attempts as attempt_rows
+from gateway.db import jobs as job_rows
+from gateway.db.engine import Connection, Row
+from gateway.schemas.base import instant
+from gateway.schemas.views import CauseView, ExplainView, QuotaStepView
+from gateway.service.context import Caller, Gateway
+from gateway.service.jobs import find_visible
+
+NO_BASIS = "no estimate: jobs ahead have no run limit and there is no history yet"
+
+
+def explain(gateway: Gateway, caller: Caller, job_id: str) -> ExplainView:
+    """Give the complete answer for one job, in any state."""
+    with gateway.database.read() as connection:
+        job = find_visible(connection, caller, job_id)
+        state = JobState(job["state"])
+        if state in WAITING_STATES:
+            fields = _waiting(connection, job)
+        else:
+            fields = {"summary": _story(connection, job), "serial": job["reason_serial"]}
+            fields["reason"] = job["reason"] if state is JobState.RESERVED else None
+    return ExplainView(job_id=job["uid"], name=job["name"], state=state, **fields)
+
+
+def _waiting(connection: Connection, job: Row) -> dict[str, Any]:
+    if job["is_quarantined"]:
+        verb = f"find out why, then: gateway release {job['uid']}"
+        return _plainly(job, Reason.QUARANTINED, job["message"], verb)
+    if job["state"] == JobState.HELD:
+        return _plainly(job, Reason.HELD, "it is held", f"gateway release {job['uid']}")
+    place = job_rows.position(connection, job)
+    where = {"position": place, "jobs_ahead": place - 1}
+    stored = job_rows.get_class_hold(connection, job["queue"], job["class_id"])
+    if job["reason"] is None or stored is None:
+        fields = _plainly(job, Reason.NOT_REACHED, "no cycle has looked at it yet", "")
+        return {**fields, **where}
+    explanation = stored["explanation"]
+    causes = tuple(CauseView(**cause) for cause in explanation["causes"])
+    return {
+        "reason": Reason(job["reason"]),
+        "summary": _sentence(job, causes),
+        "causes": causes,
+        "quota_path": tuple(QuotaStepView(**step) for step in explanation["quota_path"]),
+        "limiting": explanation["limiting"],
+        "unblock": tuple(explanation["unblock"]),
+        "estimate": NO_BASIS,
+        "serial": stored["serial"],
+        "decided_at": instant(stored["decided_us"]),
+        **where,
+    }
+
+
+def _plainly(job: Row, reason: Reason, words: str, unblock: str) -> dict[str, Any]:
+    return {
+        "reason": reason,
+        "summary": f"{job['name']} waits: {words}",
+        "causes": (CauseView(reason=reason, detail=words),),
+        "unblock": (unblock,) if unblock else (),
+        "serial": job["reason_serial"],
+    }
+
+
+def _sentence(job: Row, causes: tuple[CauseView, ...]) -> str:
+    shape = f"{job['pods']} pods, {job['gpus']} GPUs, {job['rdma']} NICs"
+    first = causes[0].detail if causes else job["reason"]
+    return f"{job['name']} ({shape}) waits in queue {job['queue']}: {first}"
+
+
+def _story(connection: Connection, job: Row) -> str:
+    """Say what became of a job that does not wait."""
+    state, name = JobState(job["state"]), job["name"]
+    if state in TERMINAL_STATES:
+        why = job["message"] or job["end_reason"] or ""
+        return f"{name} {state.value} on attempt {job['attempt']}" + (f": {why}" if why else "")
+    nodes = _nodes(connection, job)
+    if state is JobState.RESERVED:
+        words = job["message"] or "its devices are held, the launch is on its way"
+        return f"{name} is reserved on {nodes}: {words}"
+    if state is JobState.STOPPING:
+        becomes = StopOutcome(job["stop_outcome"]).value
+        return f"{name} is stopping ({becomes}); {nodes} get their devices back with the last pod"
+    return f"{name} is {state.value} on {nodes}"
+
+
+def _nodes(connection: Connection, job: Row) -> str:
+    attempts = attempt_rows.attempts_of(connection, job["id"])
+    if not attempts:
+        return "no node"
+    pods = attempt_rows.pods_of(connection, attempts[-1]["id"])
+    return ", ".join(sorted({pod["node"] for pod in pods}))

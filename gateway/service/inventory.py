@@ -1,0 +1,35 @@
+"""Reads the fleet from the back end and brings the database to it."""
+
+from gateway.db.engine import Writer
+from gateway.db.fleet import sync_inventory
+from gateway.db.leases import require_epoch
+from gateway.db.state import set_inventory_complete
+from gateway.errors import ClusterUnreachable
+from gateway.service.context import Gateway
+from gateway.service.mirroring import refresh
+
+
+def sync(gateway: Gateway) -> int | None:
+    """Sync once; gives how many nodes changed, None when not leading or out of reach."""
+    epoch = gateway.leadership.epoch
+    if epoch is None:
+        return None
+    try:
+        seen = gateway.backend.inventory()
+    except ClusterUnreachable:
+        return None
+    at_us = gateway.clock.now_us()
+
+    def store(writer: Writer) -> int:
+        require_epoch(writer, epoch)
+        changed = sync_inventory(writer, seen, at_us)
+        set_inventory_complete(writer)
+        return changed
+
+    changed = gateway.database.run_write(store)
+    if changed or gateway.mirror.fleet_view is None:
+        with gateway.mirror.lock:
+            refresh(gateway)
+            gateway.mirror.fleet_view = gateway.mirror.mirror.snapshot(0)
+        gateway.wake.set()
+    return changed
