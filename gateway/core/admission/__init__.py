@@ -1,6 +1,6 @@
 """One admission cycle: a snapshot goes in, one decision per waiting job comes out."""
 
-from gateway.core.admission.diagnosis import never_fits
+from gateway.core.admission.never import never_fits
 from gateway.core.admission.planning import plan_cycle
 from gateway.core.admission.types import (
     Admit,

@@ -1,21 +1,23 @@
 """Causes of waiting in words with counts: nodes by what is wrong with them, quota step by step."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from gateway.core.admission.trial import Scene
+import numpy as np
+
+from gateway.core.admission.trial import Scene, flavors_of
 from gateway.core.admission.types import Cause, QuotaStep
-from gateway.core.devices.eligibility import refusal
-from gateway.core.devices.selection import choose_devices
+from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import PodSetRequest, RequestClass
-from gateway.core.policies.placement import wish_of
+from gateway.core.placing.room import Room, wish_of
 from gateway.core.queues.definitions import Flavor, Queue
 from gateway.core.queues.limits import Shortage
 from gateway.core.queues.tree import Pair, QuotaTree, node_available
-from gateway.core.resources import GPU, RDMA
+from gateway.core.resources import GPU, PODS, RDMA
+from gateway.core.resources.words import in_words, listed
 from gateway.core.vocabulary import Reason
 
-FITS = "fits one pod"
+Trouble = tuple[Reason, str]
 
 
 def quota_causes(short: tuple[Shortage, ...]) -> tuple[Cause, ...]:
@@ -23,10 +25,9 @@ def quota_causes(short: tuple[Shortage, ...]) -> tuple[Cause, ...]:
     return tuple(
         Cause(
             reason=Reason.OVER_BORROWING_LIMIT if lack.is_borrowing_limit else Reason.OVER_QUOTA,
-            detail=f"asks for {lack.requested} {lack.pair[1]} of flavor {lack.pair[0]}, "
-            f"{max(0, lack.available)} available; "
-            + ("the borrowing limit of " if lack.is_borrowing_limit else "the quota of ")
-            + f"{lack.node} binds",
+            detail=f"asks for {in_words(lack.pair[1], lack.requested)} of flavor {lack.pair[0]}, "
+            f"{max(0, lack.available)} available: "
+            f"the {'borrowing limit' if lack.is_borrowing_limit else 'quota'} of {lack.node} binds",
         )
         for lack in short
     )
@@ -44,80 +45,114 @@ def quota_path(tree: QuotaTree, queue: str, charges: Mapping[Pair, int]) -> tupl
             available=node_available(node, pair),
             requested=amount,
         )
-        for pair, amount in sorted(charges.items())
-        if tree.is_counted(queue, pair)
+        for pair, amount in tree.counted(queue, charges).items()
         for node in tree.path(queue)
     )
 
 
-def node_causes(
-    scene: Scene, queue: Queue, request: RequestClass, reason: Reason
-) -> tuple[Cause, ...]:
-    """Count nodes by the first thing that keeps the largest pod away, most frequent first."""
-    choice = next(scene.choices(queue, request), None)
-    if choice is None:
-        return ()
-    pod_set = max(request.pod_sets, key=_weight)
-    counts: Counter[tuple[Reason, str]] = Counter(
-        _node_trouble(scene, row, pod_set, choice[pod_set.name])
-        for row in range(len(scene.snapshot.fleet))
-    )
-    total = len(scene.snapshot.fleet)
-    causes = [
-        Cause(reason=kind, detail=f"{count} of {total} nodes: {words}", count=count, total=total)
-        for (kind, words), count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        if words != FITS
-    ]
-    fitting = sum(count for (_, words), count in counts.items() if words == FITS)
-    if fitting and not reason.startswith("Over"):
-        causes.insert(0, _too_few(pod_set, fitting, total))
-    if not total:
-        causes.append(Cause(reason=Reason.NODES_UNAVAILABLE, detail="no node is known yet"))
-    return tuple(causes)
+def node_causes(scene: Scene, queue: Queue, request: RequestClass) -> tuple[Cause, ...]:
+    """Count nodes by what keeps a pod away, most frequent first, for each pod set in trouble.
+
+    A node that lacks several things counts for each of them. Where every pod set has room enough
+    on its own, the causes are those of the one that asks for most.
+    """
+    if not len(scene.snapshot.fleet):
+        return (Cause(reason=Reason.NODES_UNAVAILABLE, detail="no node is known"),)
+    views = [_PodSetView(scene, queue, pod_set) for pod_set in request.pod_sets]
+    in_trouble = [view for view in views if view.room < view.pod_set.count]
+    if not in_trouble:
+        heaviest = max(views, key=lambda view: _weight(view.pod_set))
+        return (heaviest.gang_cause(), *heaviest.causes())
+    return tuple(cause for view in in_trouble for cause in view.causes())
 
 
-def _too_few(pod_set: PodSetRequest, fitting: int, total: int) -> Cause:
-    return Cause(
-        reason=Reason.GANG_DOES_NOT_FIT,
-        detail=f"{fitting} of {total} nodes have room for a {pod_set.name} pod, "
-        f"but not for the whole gang of {pod_set.count} at once",
-        count=fitting,
-        total=total,
-    )
+class _PodSetView:
+    """One pod set against all nodes, each node under its own flavor."""
+
+    def __init__(self, scene: Scene, queue: Queue, pod_set: PodSetRequest) -> None:
+        self.pod_set = pod_set
+        self.state = scene.room
+        self.refusals = _refusals(scene, flavors_of(queue, scene.snapshot.flavors), pod_set)
+        allowed: Bool = np.array([not why for why in self.refusals], dtype=np.bool_)
+        self.capacity = scene.room.capacity(pod_set, allowed)
+        self.room = int(self.capacity.sum())
+
+    def causes(self) -> Iterator[Cause]:
+        """Give a cause for each kind of trouble, and what room there is."""
+        total = len(self.refusals)
+        counts: Counter[Trouble] = Counter(
+            trouble for row in range(total) for trouble in self._troubles(row)
+        )
+        for (reason, words), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+            detail = f"{count} of {total} nodes: {words}"
+            yield Cause(reason=reason, detail=detail, count=count, total=total)
+        fitting = int(np.count_nonzero(self.capacity))
+        if 0 < self.room < self.pod_set.count:
+            yield Cause(
+                reason=Reason.GANG_DOES_NOT_FIT,
+                detail=f"{fitting} of {total} nodes: room for {self.room} {self.pod_set.name} "
+                f"pods together; the gang has {self.pod_set.count}",
+                count=fitting,
+                total=total,
+            )
+
+    def gang_cause(self) -> Cause:
+        """Give the cause that pod sets have room alone, and not together."""
+        fitting = int(np.count_nonzero(self.capacity))
+        return Cause(
+            reason=Reason.FRAGMENTED_DEVICES,
+            detail=f"{fitting} of {len(self.refusals)} nodes: room for a {self.pod_set.name} pod, "
+            "but not for the whole gang at once",
+            count=fitting,
+            total=len(self.refusals),
+        )
+
+    def _troubles(self, row: int) -> list[Trouble]:
+        if self.refusals[row]:
+            return [(Reason.NODES_UNAVAILABLE, self.refusals[row])]
+        if not self.state.is_available[row]:
+            return [(Reason.NODES_UNAVAILABLE, "cordoned or unhealthy")]
+        if self.capacity[row]:
+            return []
+        lacking = list(_lacking(self.state, row, self.pod_set))
+        if lacking:
+            return [(Reason.GANG_DOES_NOT_FIT, words) for words in lacking]
+        if self.state.ports.get(row, set()).intersection(self.pod_set.host_ports):
+            return [(Reason.GANG_DOES_NOT_FIT, "host port taken")]
+        wish = wish_of(self.pod_set)
+        asked = f"{in_words(GPU, wish.gpus)} with {in_words(RDMA, wish.nics)}"
+        words = f"no free {asked} near enough for pair rule '{wish.rule}'"
+        return [(Reason.NO_ALIGNED_DEVICES, words)]
+
+
+def _refusals(scene: Scene, flavors: list[Flavor], pod_set: PodSetRequest) -> list[str]:
+    """Say for each node why it is out; only the flavor that a node belongs to has a say."""
+    offered = {flavor.name: flavor for flavor in flavors}
+    names = listed(sorted(offered))
+    found = []
+    for row, name in enumerate(scene.eligibility.flavor_of):
+        if name in offered:
+            found.append(scene.eligibility.refusals(pod_set, offered[name])[row])
+        else:
+            found.append(f"not of flavor {names}")
+    return found
+
+
+def _lacking(room: Room, row: int, pod_set: PodSetRequest) -> Iterator[str]:
+    columns = dict(zip(room.fleet.resources, room.free[row].tolist(), strict=True))
+    free = {
+        **columns,
+        GPU: int(room.gpu_free[row]).bit_count(),
+        RDMA: int(room.nic_free[row]).bit_count(),
+    }
+    for name, amount in pod_set.per_pod:
+        if free.get(name, 0) < amount:
+            kind = "fewer than" if name in {GPU, RDMA} else "less than"
+            yield f"{kind} {in_words(name, amount).replace(' ', ' free ', 1)}"
+    if free.get(PODS, 1) < 1:
+        yield "no pod may be added"
 
 
 def _weight(pod_set: PodSetRequest) -> tuple[int, int]:
     wanted = dict(pod_set.per_pod)
     return wanted.get(GPU, 0), wanted.get(RDMA, 0)
-
-
-def _node_trouble(
-    scene: Scene, row: int, pod_set: PodSetRequest, flavor: Flavor
-) -> tuple[Reason, str]:
-    room = scene.room
-    words = refusal(room.fleet, row, pod_set, flavor)
-    if words:
-        return Reason.NODES_UNAVAILABLE, words
-    if not room.is_available[row]:
-        return Reason.NODES_UNAVAILABLE, "cordoned or unhealthy"
-    wish = wish_of(pod_set)
-    if int(room.gpu_free[row]).bit_count() < wish.gpus:
-        return Reason.GANG_DOES_NOT_FIT, f"fewer than {wish.gpus} free GPUs"
-    if int(room.nic_free[row]).bit_count() < wish.nics:
-        return Reason.GANG_DOES_NOT_FIT, f"fewer than {wish.nics} free NICs"
-    short = [
-        name
-        for name, need, free in zip(
-            room.fleet.resources, room.need(pod_set), room.free[row], strict=True
-        )
-        if free < need
-    ]
-    if short:
-        return Reason.GANG_DOES_NOT_FIT, f"too little {' and '.join(short)} free"
-    machine = room.fleet.machines[room.fleet.machine[row]]
-    if choose_devices(machine, int(room.gpu_free[row]), int(room.nic_free[row]), wish) is None:
-        return (
-            Reason.NO_ALIGNED_DEVICES,
-            f"no {wish.gpus} free GPUs with NICs under pair rule {wish.rule}",
-        )
-    return Reason.GANG_DOES_NOT_FIT, FITS

@@ -1,114 +1,206 @@
 """What would let a gang start: changes that were tried on a copy of the state, never guessed.
 
 Single changes first; if none is enough, changes are added in a fixed order until the gang fits, and
-those that turn out not to be needed are dropped again. Only complete sets are told.
+those that turn out not to be needed are dropped again. Each sentence admits the gang by itself.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from gateway.core.admission.trial import Scene, new_scene
-from gateway.core.devices.room import Room, without_pairs
+from gateway.core.admission.trial import Fit, Scene, tree_of
 from gateway.core.jobs.request import RequestClass
+from gateway.core.placing.room import Room
 from gateway.core.queues.definitions import Queue
-from gateway.core.queues.limits import Shortage
+from gateway.core.queues.limits import Shortage, raises_needed
+from gateway.core.resources import GPU, RDMA
+from gateway.core.resources.words import in_words, listed
 from gateway.core.vocabulary import PairRule
 
-QUOTA, NUMA_PAIR, NO_PAIR, HEALTH, ROOM = "quota", "numa pair", "no pair", "health", "room"
-ORDER = (QUOTA, NUMA_PAIR, NO_PAIR, HEALTH, ROOM)
+MAX_NODES = 16
+"""Largest set of nodes that is made minimal by dropping one at a time; larger ones are not told."""
+
+LOOSER = (PairRule.SWITCH, PairRule.NUMA, PairRule.NODE, PairRule.NONE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A set of lifted limits."""
+
+    quota: bool = False
+    emptied: frozenset[int] = frozenset()
+    """Rows of nodes on which everything comes free."""
+    rule: PairRule | None = None
+    healed: frozenset[int] = frozenset()
+
+    def also(self, other: "Change") -> "Change":
+        """Give both changes together."""
+        return Change(
+            quota=self.quota or other.quota,
+            emptied=self.emptied | other.emptied,
+            rule=other.rule or self.rule,
+            healed=self.healed | other.healed,
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class Question:
     """One gang on one state."""
 
     scene: Scene
     queue: Queue
     request: RequestClass
 
-    def fits_with(self, lifts: frozenset[str]) -> bool:
-        """Whether the gang fits with these limits lifted."""
-        scene = new_scene(self.scene.snapshot, self.scene.policies)
-        scene.ignores_quota = QUOTA in lifts
-        if ROOM in lifts:
-            available = scene.room.is_available
-            scene.room = Room.emptied(scene.snapshot.fleet)
-            scene.room.is_available = available
-        if HEALTH in lifts:
-            scene.room.healed()
-        return scene.fits(self.queue, _loosened(self.request, lifts))
+    def answer(self, change: Change) -> Fit | None:
+        """Give how the gang fits with this change; None when it does not."""
+        room = Room(self.scene.snapshot.fleet).empty(change.emptied).heal(change.healed)
+        scene = replace(self.scene, room=room, ignores_quota=change.quota)
+        return scene.look(self.queue, loosened(self.request, change.rule))
+
+    def everything(self) -> list[Change]:
+        """Give each kind of change in full, in the order in which they are added up."""
+        rows = frozenset(range(len(self.scene.snapshot.fleet)))
+        return [
+            Change(quota=True),
+            Change(emptied=rows),
+            Change(rule=PairRule.NONE),
+            Change(healed=rows),
+        ]
 
 
-def unblocking(
-    scene: Scene, queue: Queue, request: RequestClass, short: tuple[Shortage, ...]
-) -> tuple[str, ...]:
-    """Give sentences that together would admit the gang; alternatives are joined by "or"."""
-    question = _Question(scene, queue, request)
-    singles = [lift for lift in ORDER if question.fits_with(frozenset({lift}))]
-    if NUMA_PAIR in singles and NO_PAIR in singles:
-        singles.remove(NO_PAIR)  # the smaller concession says it all
-    if singles:
-        return (" or ".join(_words(lift, question, short) for lift in singles),)
-    return tuple(_words(lift, question, short) for lift in _smallest_set(question))
+def unblocking(scene: Scene, queue: Queue, request: RequestClass) -> tuple[str, ...]:
+    """Give sentences of which each would admit the gang; empty when nothing tried would."""
+    question = Question(scene, queue, request)
+    changes = question.everything()
+    singles = [change for change in changes if question.answer(change)]
+    candidates = singles or _smallest_set(question, changes)
+    return tuple(
+        _words(question, change)
+        for full in candidates
+        for change in _with_few_nodes(question, full)
+    )
 
 
-def _smallest_set(question: _Question) -> list[str]:
-    lifted: list[str] = []
-    for lift in ORDER:
-        lifted.append(lift)
-        if question.fits_with(frozenset(lifted)):
-            break
-    else:
-        return []
-    for lift in tuple(lifted):
-        rest = frozenset(lifted) - {lift}
-        if question.fits_with(rest):
-            lifted.remove(lift)
-    return lifted
-
-
-def _loosened(request: RequestClass, lifts: frozenset[str]) -> RequestClass:
-    if NO_PAIR in lifts:
-        rule = PairRule.NONE
-    elif NUMA_PAIR in lifts:
-        rule = PairRule.NUMA
-    else:
+def loosened(request: RequestClass, rule: PairRule | None) -> RequestClass:
+    """Give the same gang with stricter required pair rules replaced by this one."""
+    if rule is None:
         return request
+    strict = LOOSER[: LOOSER.index(rule)]
     return RequestClass(
         pod_sets=tuple(
-            without_pairs(pod_set, rule)
-            if rule is PairRule.NONE or pod_set.pair is PairRule.SWITCH
-            else pod_set
+            replace(pod_set, pair=rule) if pod_set.pair in strict else pod_set
             for pod_set in request.pod_sets
         )
     )
 
 
-def _words(lift: str, question: _Question, short: tuple[Shortage, ...]) -> str:
-    if lift == QUOTA:
-        return " and ".join(_quota_words(lack) for lack in short)
-    if lift == NUMA_PAIR:
-        return "accept pair rule numa"
-    if lift == NO_PAIR:
-        return "accept pair rule none"
-    if lift == HEALTH:
-        fleet = question.scene.snapshot.fleet
-        names = [
-            name for name, usable in zip(fleet.names, fleet.is_available, strict=True) if not usable
-        ]
-        shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")  # noqa: PLR2004
-        return f"nodes back in service: {shown}"
-    return f"running jobs end: {_need(question.request)} must be free at once"
+def _smallest_set(question: Question, changes: list[Change]) -> list[Change]:
+    """Add changes up until the gang fits, then drop what is not needed."""
+    needed: list[Change] = []
+    for change in changes:
+        needed.append(change)
+        if question.answer(_together(needed)):
+            break
+    else:
+        return []
+    for change in tuple(needed):
+        rest = [other for other in needed if other is not change]
+        if question.answer(_together(rest)):
+            needed = rest
+    return [_together(needed)]
 
 
-def _quota_words(lack: Shortage) -> str:
-    resource = f"{lack.missing} {lack.pair[1]} of flavor {lack.pair[0]}"
-    if lack.is_borrowing_limit:
-        return f"the borrowing limit of {lack.node} is raised by {resource}"
-    return f"{resource} come free in {lack.node}, or its quota is raised by as much"
+def _together(changes: list[Change]) -> Change:
+    total = Change()
+    for change in changes:
+        total = total.also(change)
+    return total
 
 
-def _need(request: RequestClass) -> str:
-    return " and ".join(
-        f"{pod_set.count} x ({', '.join(f'{amount} {name}' for name, amount in pod_set.per_pod)})"
-        for pod_set in request.pod_sets
-    )
+def _with_few_nodes(question: Question, change: Change) -> Iterator[Change]:
+    """Keep only the nodes that the gang needs to be different; nothing when they are too many."""
+    used = _rows(question.answer(change))
+    smaller = replace(change, emptied=change.emptied & used, healed=change.healed & used)
+    rows = sorted(smaller.emptied | smaller.healed)
+    if len(rows) > MAX_NODES:
+        return
+    for row in rows:
+        without = {row}
+        for fewer in (
+            replace(smaller, emptied=smaller.emptied - without),
+            replace(smaller, healed=smaller.healed - without),
+        ):
+            if fewer != smaller and question.answer(fewer):
+                smaller = fewer
+    yield smaller
+
+
+def _rows(fit: Fit | None) -> frozenset[int]:
+    places = [] if fit is None else [place for each in fit.places.values() for place in each]
+    return frozenset(place.row for place in places)
+
+
+def _words(question: Question, change: Change) -> str:
+    parts = [
+        *_quota_words(question, change),
+        *_room_words(question, change),
+        *_rule_words(question, change),
+    ]
+    if change.healed:
+        names = question.scene.snapshot.fleet.names
+        nodes = listed(names[row] for row in sorted(change.healed))
+        parts.append(f"{nodes} to be back in service")
+    return "; and ".join(parts)
+
+
+def _rule_words(question: Question, change: Change) -> Iterator[str]:
+    if change.rule is None:
+        return
+    enough = [rule for rule in LOOSER[1:] if question.answer(replace(change, rule=rule))]
+    yield "accept pair rule " + " or ".join(f"'{rule}'" for rule in enough)
+
+
+def _quota_words(question: Question, change: Change) -> Iterator[str]:
+    fit = question.answer(change)
+    if not change.quota or fit is None:
+        return
+    tree = tree_of(question.scene.snapshot)
+    raises = raises_needed(tree, question.queue.name, fit.charges)
+    yield "raise " + listed(_raise_words(lack) for lack in raises)
+
+
+def _raise_words(lack: Shortage) -> str:
+    kind = "borrowing limit" if lack.is_borrowing_limit else "quota"
+    return f"the {kind} of {lack.node} by {lack.missing} {lack.pair[1]} of flavor {lack.pair[0]}"
+
+
+def _room_words(question: Question, change: Change) -> Iterator[str]:
+    """Say what the gang's own places lack, node by node."""
+    fit = question.answer(change)
+    if not change.emptied or fit is None:
+        return
+    names = question.scene.snapshot.fleet.names
+    parts = []
+    for row in sorted(change.emptied):
+        lacking = _lacking(question, fit, row)
+        words = listed(in_words(name, amount) for name, amount in lacking.items() if amount > 0)
+        parts.append(f"{words} to come free on {names[row]}")
+    yield listed(parts)
+
+
+def _lacking(question: Question, fit: Fit, row: int) -> dict[str, int]:
+    """Give what the pods placed on a node need beyond what is free there."""
+    room = question.scene.room
+    lacking = {
+        name: -amount
+        for name, amount in zip(room.fleet.resources, room.free[row].tolist(), strict=True)
+    }
+    lacking[GPU] = lacking[RDMA] = 0
+    for pod_set in question.request.pod_sets:
+        for place in fit.places[pod_set.name]:
+            if place.row != row:
+                continue
+            lacking[GPU] += (place.gpu_mask & ~int(room.gpu_free[row])).bit_count()
+            lacking[RDMA] += (place.nic_mask & ~int(room.nic_free[row])).bit_count()
+            for name, amount in zip(room.fleet.resources, room.need(pod_set).tolist(), strict=True):
+                lacking[name] += amount
+    return lacking

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gateway.core.admission.diagnosis import ReasonFinder
-from gateway.core.admission.trial import Fit, Scene, charges_of, new_scene
+from gateway.core.admission.reasons import Admitted, ReasonFinder
+from gateway.core.admission.trial import Fit, Scene, new_scene
 from gateway.core.admission.types import (
     Admit,
     Charge,
@@ -22,9 +22,9 @@ from gateway.core.admission.types import (
 )
 from gateway.core.jobs.request import RequestClass
 from gateway.core.policies import named
-from gateway.core.policies.fairness import FAIRNESS, Candidate
+from gateway.core.policies.fairness import FAIRNESS, Candidate, FairnessPolicy
 from gateway.core.policies.ordering import ORDERING
-from gateway.core.vocabulary import QueueState, Reason
+from gateway.core.vocabulary import QueueState, ReplicaType
 
 ClassKey = tuple[str, int]
 """(queue name, class index)."""
@@ -37,17 +37,18 @@ def plan_cycle(snapshot: Snapshot, policies: Policies, now_us: int, budget: int)
         snapshot: the whole state; never changed.
         policies: names of the policies in force.
         now_us: present instant, microseconds since the epoch; nothing depends on it yet.
-        budget: candidates to look at; the rest is held as NotReached.
+        budget: candidates to try; the rest is held as NotReached.
 
     Raises:
         InvalidInput: a policy of that name does not exist, or the quota tree is broken.
     """
     del now_us
-    cycle = _Cycle(snapshot=snapshot, policies=policies, scene=new_scene(snapshot, policies))
+    cycle = _Cycle(
+        scene=new_scene(snapshot, policies), fairness=named("fairness", FAIRNESS, policies.fairness)
+    )
     cycle.line_up()
-    for _ in range(budget):
-        if not cycle.step():
-            break
+    while cycle.heads and cycle.tried < budget:
+        cycle.step()
     return cycle.plan()
 
 
@@ -55,131 +56,133 @@ def plan_cycle(snapshot: Snapshot, policies: Policies, now_us: int, budget: int)
 class _Cycle:
     """Progress of one pass."""
 
-    snapshot: Snapshot
-    policies: Policies
     scene: Scene
+    fairness: FairnessPolicy
     lines: dict[str, list[int]] = field(default_factory=dict)
     """Rows still to be looked at by queue, next one last."""
-    admits: list[Admit] = field(default_factory=list)
+    heads: dict[str, Candidate] = field(default_factory=dict)
+    admitted: list[Admitted] = field(default_factory=list)
     failed: dict[ClassKey, int] = field(default_factory=dict)
     """Class that did not fit, with the number of admissions before it failed."""
+    tried: int = 0
 
     def line_up(self) -> None:
         """Order each open queue's jobs."""
-        order = named("ordering", ORDERING, self.policies.ordering)
-        waiting = self.snapshot.waiting
-        for index, queue in enumerate(self.snapshot.queues):
-            rows = np.flatnonzero(waiting.queue == index)
-            if queue.state is QueueState.OPEN and len(rows):
-                self.lines[queue.name] = order(waiting, rows)[::-1].tolist()
+        snapshot = self.scene.snapshot
+        order = named("ordering", ORDERING, self.scene.policies.ordering)
+        for index, queue in enumerate(snapshot.queues):
+            if queue.state is QueueState.OPEN:
+                rows = np.flatnonzero(snapshot.waiting.queue == index)
+                self.lines[queue.name] = order(snapshot.waiting, rows)[::-1].tolist()
+                self._next_head(queue.name)
 
-    def step(self) -> bool:
-        """Look at the next candidate; False when nobody is left."""
-        heads = {}
-        for queue in sorted(self.lines):
-            row = self._head(queue)
-            if row is not None:
-                heads[queue] = self._candidate(queue, row)
-        if not heads:
-            return False
-        choose = named("fairness", FAIRNESS, self.policies.fairness)
-        self._judge(choose(self.scene.tree, heads))
-        return True
+    def step(self) -> None:
+        """Take the head that comes next, and try it unless its flavor changed meanwhile."""
+        chosen = self.fairness(self.scene.tree, self.heads)
+        renewed = self._candidate(chosen.queue, chosen.row)
+        if renewed.charges != chosen.charges:
+            # Quota only shrinks during a pass, so a head comes back at most once for each flavor.
+            self.heads[chosen.queue] = renewed
+            return
+        self.tried += 1
+        self.lines[chosen.queue].pop()
+        self._judge(chosen)
+        self._next_head(chosen.queue)
 
-    def _head(self, queue: str) -> int | None:
-        """Give the first row whose class is not known to fail; the others leave the line."""
+    def _next_head(self, queue: str) -> None:
+        """Put forward the first row whose class is not known to fail; the others leave the line."""
         line = self.lines[queue]
         while line and self._key(queue, line[-1]) in self.failed:
             line.pop()
-        return line[-1] if line else None
-
-    def _key(self, queue: str, row: int) -> ClassKey:
-        return queue, int(self.snapshot.waiting.request_class[row])
-
-    def _request(self, row: int) -> RequestClass:
-        waiting = self.snapshot.waiting
-        return waiting.classes[int(waiting.request_class[row])]
+        self.heads.pop(queue, None)
+        if line:
+            self.heads[queue] = self._candidate(queue, line[-1])
 
     def _candidate(self, queue: str, row: int) -> Candidate:
-        request = self._request(row)
-        choice = next(self.scene.choices(self.scene.queue(queue), request), None)
         return Candidate(
             queue=queue,
             row=row,
-            submitted_us=int(self.snapshot.waiting.submitted_us[row]),
-            charges=charges_of(request, choice) if choice else {},
+            submitted_us=int(self.scene.snapshot.waiting.submitted_us[row]),
+            charges=self.scene.nominate(self.scene.queues[queue], self._request(row)),
         )
 
     def _judge(self, candidate: Candidate) -> None:
-        queue = self.scene.queue(candidate.queue)
-        self.lines[queue.name].pop()
-        fit = self.scene.try_gang(queue, self._request(candidate.row))
+        queue, request = self.scene.queues[candidate.queue], self._request(candidate.row)
+        fit = self.scene.try_gang(queue, request)
         if fit is None:
-            self.failed[self._key(queue.name, candidate.row)] = len(self.admits)
+            self.failed[self._key(queue.name, candidate.row)] = len(self.admitted)
             return
-        for pair, amount in fit.charges.items():
-            self.scene.tree.charge(queue.name, pair, amount)
-        self.admits.append(self._admit(candidate, fit))
-
-    def _admit(self, candidate: Candidate, fit: Fit) -> Admit:
-        waiting, fleet = self.snapshot.waiting, self.snapshot.fleet
-        placements = [
-            PodPlacement(
-                pod_set=pod_set.name,
-                index=index,
-                node_id=int(fleet.node_id[place.row]),
-                gpu_mask=place.gpu_mask,
-                nic_mask=place.nic_mask,
-            )
-            for pod_set in self._request(candidate.row).pod_sets
-            for index, place in enumerate(fit.places[pod_set.name])
-        ]
-        charges = [
-            Charge(flavor=pair[0], resource=pair[1], amount=amount)
-            for pair, amount in sorted(fit.charges.items())
-        ]
-        return Admit(
-            job_id=int(waiting.job_id[candidate.row]),
-            version=int(waiting.version[candidate.row]),
-            queue=candidate.queue,
-            placements=tuple(placements),
-            charges=tuple(charges),
-        )
+        self.scene.charge(queue.name, fit)
+        self.admitted.append(Admitted(candidate.row, queue.name, request, fit))
 
     def plan(self) -> CyclePlan:
         """Close the pass: one hold with a reason for everybody who was not admitted."""
-        admitted = {admit.job_id for admit in self.admits}
-        finder = ReasonFinder(self.snapshot, self.policies, tuple(self.admits))
+        snapshot = self.scene.snapshot
+        finder = ReasonFinder(self.scene.afresh(), tuple(self.admitted))
+        admitted = {entry.row for entry in self.admitted}
         class_holds: dict[ClassKey, ClassHold] = {}
         holds = []
-        for row in np.argsort(self.snapshot.waiting.job_id).tolist():
-            if int(self.snapshot.waiting.job_id[row]) in admitted:
+        for row in np.argsort(snapshot.waiting.job_id, kind="stable").tolist():
+            if row in admitted:
                 continue
-            queue = self.snapshot.queues[int(self.snapshot.waiting.queue[row])]
-            key = self._key(queue.name, row)
+            key = self._key(snapshot.queues[int(snapshot.waiting.queue[row])].name, row)
             if key not in class_holds:
                 class_holds[key] = self._class_hold(finder, key)
-            holds.append(self._hold(row, key, class_holds[key].reason))
+            holds.append(self._hold(row, class_holds[key]))
         return CyclePlan(
-            serial=self.snapshot.serial,
-            admits=tuple(self.admits),
+            serial=snapshot.serial,
+            admits=tuple(self._admit(entry) for entry in self.admitted),
             holds=tuple(holds),
             class_holds=tuple(class_holds[key] for key in sorted(class_holds)),
         )
 
     def _class_hold(self, finder: ReasonFinder, key: ClassKey) -> ClassHold:
-        if self.scene.queue(key[0]).state is not QueueState.OPEN:
+        if self.scene.queues[key[0]].state is not QueueState.OPEN:
             return finder.paused(*key)
         if key not in self.failed:
             return finder.not_reached(*key)
         return finder.diagnose(*key, admits_before=self.failed[key])
 
-    def _hold(self, row: int, key: ClassKey, reason: Reason) -> Hold:
-        waiting = self.snapshot.waiting
+    def _hold(self, row: int, class_hold: ClassHold) -> Hold:
+        waiting = self.scene.snapshot.waiting
         return Hold(
             job_id=int(waiting.job_id[row]),
             version=int(waiting.version[row]),
-            reason=reason,
-            queue=key[0],
-            class_index=key[1],
+            reason=class_hold.reason,
+            queue=class_hold.queue,
+            class_index=class_hold.class_index,
         )
+
+    def _admit(self, entry: Admitted) -> Admit:
+        waiting = self.scene.snapshot.waiting
+        return Admit(
+            job_id=int(waiting.job_id[entry.row]),
+            version=int(waiting.version[entry.row]),
+            queue=entry.queue,
+            placements=self._placements(entry.request, entry.fit),
+            charges=tuple(
+                Charge(flavor=pair[0], resource=pair[1], amount=amount)
+                for pair, amount in sorted(entry.fit.charges.items())
+            ),
+        )
+
+    def _placements(self, request: RequestClass, fit: Fit) -> tuple[PodPlacement, ...]:
+        master_first = sorted(request.pod_sets, key=lambda each: each.name != ReplicaType.MASTER)
+        return tuple(
+            PodPlacement(
+                pod_set=pod_set.name,
+                index=index,
+                node_id=int(self.scene.snapshot.fleet.node_id[place.row]),
+                gpu_mask=place.gpu_mask,
+                nic_mask=place.nic_mask,
+            )
+            for pod_set in master_first
+            for index, place in enumerate(fit.places[pod_set.name])
+        )
+
+    def _key(self, queue: str, row: int) -> ClassKey:
+        return queue, int(self.scene.snapshot.waiting.request_class[row])
+
+    def _request(self, row: int) -> RequestClass:
+        waiting = self.scene.snapshot.waiting
+        return waiting.classes[int(waiting.request_class[row])]

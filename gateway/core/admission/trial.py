@@ -1,14 +1,14 @@
 """Trying one gang: quota first, then a place for every pod, for one flavor choice after another."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import product
 
 from gateway.core.admission.types import Policies, Snapshot
-from gateway.core.devices.eligibility import eligible_nodes
 from gateway.core.devices.fleet import Bool
-from gateway.core.devices.room import Room
 from gateway.core.jobs.request import PodSetRequest, RequestClass
+from gateway.core.placing.eligibility import Eligibility
+from gateway.core.placing.room import Room
 from gateway.core.policies import named
 from gateway.core.policies.placement import PLACEMENT, GangPlaces
 from gateway.core.queues.definitions import Flavor, Queue
@@ -23,11 +23,12 @@ FlavorChoice = dict[str, Flavor]
 class Fit:
     """A gang that fits, with what it takes."""
 
+    choice: FlavorChoice
     places: GangPlaces
     charges: dict[Pair, int]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """State that a gang is tried on: quota usage, free room, definitions, policies.
 
@@ -38,12 +39,13 @@ class Scene:
     policies: Policies
     tree: QuotaTree
     room: Room
+    eligibility: Eligibility
+    queues: dict[str, Queue]
     ignores_quota: bool = False
-    _nodes: dict[tuple[PodSetRequest, str], Bool] = field(default_factory=dict)
 
-    def queue(self, name: str) -> Queue:
-        """Give a queue's definition."""
-        return next(queue for queue in self.snapshot.queues if queue.name == name)
+    def afresh(self) -> "Scene":
+        """Give the same snapshot with untouched quota and room."""
+        return replace(self, tree=tree_of(self.snapshot), room=Room(self.snapshot.fleet))
 
     def choices(self, queue: Queue, request: RequestClass) -> Iterator[FlavorChoice]:
         """Give flavor choices in the queue's order; pod sets that ask for GPUs share one."""
@@ -54,51 +56,73 @@ class Scene:
             for others in product(flavors, repeat=len(light)):
                 yield {**dict.fromkeys(heavy, shared), **dict(zip(light, others, strict=True))}
 
-    def nodes(self, pod_set: PodSetRequest, flavor: Flavor) -> Bool:
-        """Give the nodes that a pod set may use, remembered for the cycle."""
-        key = (pod_set, flavor.name)
-        if key not in self._nodes:
-            self._nodes[key] = eligible_nodes(self.room.fleet, pod_set, flavor)
-        return self._nodes[key]
+    def nodes(self, request: RequestClass, choice: FlavorChoice) -> dict[str, Bool]:
+        """Give a mask of the nodes that each pod set may use."""
+        return {
+            pod_set.name: self.eligibility.nodes(pod_set, choice[pod_set.name])
+            for pod_set in request.pod_sets
+        }
 
-    def is_within_quota(self, queue: str, charges: dict[Pair, int]) -> bool:
-        """Whether every counted pair has enough left."""
-        return self.ignores_quota or all(
-            not self.tree.is_counted(queue, pair) or self.tree.available(queue, pair) >= amount
-            for pair, amount in charges.items()
-        )
+    def nominate(self, queue: Queue, request: RequestClass) -> dict[Pair, int]:
+        """Give the counted charges of the first flavor choice with quota left, else of the first.
+
+        Empty when no flavor is known at all.
+        """
+        charges = [charges_of(request, choice) for choice in self.choices(queue, request)]
+        passing = (each for each in charges if self.tree.has_room(queue.name, each))
+        return self.tree.counted(queue.name, next(passing, charges[0] if charges else {}))
 
     def try_gang(self, queue: Queue, request: RequestClass) -> Fit | None:
         """Take room for a whole gang, or leave everything as it was."""
         place = named("placement", PLACEMENT, self.policies.placement)
         for choice in self.choices(queue, request):
             charges = charges_of(request, choice)
-            if not self.is_within_quota(queue.name, charges):
+            if not self.ignores_quota and not self.tree.has_room(queue.name, charges):
                 continue
-            nodes = {
-                pod_set.name: self.nodes(pod_set, choice[pod_set.name])
-                for pod_set in request.pod_sets
-            }
-            places = place(self.room, request.pod_sets, nodes)
+            places = place(self.room, request.pod_sets, self.nodes(request, choice))
             if places is not None:
-                return Fit(places=places, charges=charges)
+                return Fit(choice=choice, places=places, charges=charges)
         return None
 
-    def fits(self, queue: Queue, request: RequestClass) -> bool:
-        """Whether a gang fits, without taking anything."""
+    def look(self, queue: Queue, request: RequestClass) -> Fit | None:
+        """Give how a gang would fit, without taking anything."""
         mark = self.room.mark()
         found = self.try_gang(queue, request)
         self.room.back_to(mark)
-        return found is not None
+        return found
+
+    def admit(self, queue: str, request: RequestClass, fit: Fit) -> None:
+        """Take what a gang that fits on an equal scene takes."""
+        for pod_set in request.pod_sets:
+            for place in fit.places[pod_set.name]:
+                self.room.take(place, pod_set)
+        self.charge(queue, fit)
+
+    def charge(self, queue: str, fit: Fit) -> None:
+        """Charge what a gang uses of quota."""
+        for pair, amount in fit.charges.items():
+            self.tree.charge(queue, pair, amount)
 
 
 def new_scene(snapshot: Snapshot, policies: Policies) -> Scene:
     """Give the scene at the start of a cycle: live usage charged, the fleet's free room."""
+    return Scene(
+        snapshot=snapshot,
+        policies=policies,
+        tree=tree_of(snapshot),
+        room=Room(snapshot.fleet),
+        eligibility=Eligibility(snapshot.fleet, snapshot.flavors),
+        queues={queue.name: queue for queue in snapshot.queues},
+    )
+
+
+def tree_of(snapshot: Snapshot) -> QuotaTree:
+    """Give the quota tree with live usage; usage of queues that are gone counts nowhere."""
     tree = QuotaTree(snapshot.queues, snapshot.cohorts)
     for use in snapshot.usage:
         if use.queue in tree.queues:
             tree.charge(use.queue, (use.flavor, use.resource), use.amount)
-    return Scene(snapshot=snapshot, policies=policies, tree=tree, room=Room(snapshot.fleet))
+    return tree
 
 
 def flavors_of(queue: Queue, flavors: tuple[Flavor, ...]) -> list[Flavor]:

@@ -16,6 +16,7 @@ class Candidate:
     row: int
     submitted_us: int
     charges: Mapping[Pair, int]
+    """What quota counts of its request; pairs that nobody limits are left out."""
 
 
 class FairnessPolicy(Protocol):
@@ -49,17 +50,19 @@ def _winner(node: TreeNode, heads: Mapping[str, Candidate]) -> Candidate | None:
     return best[1] if best else None
 
 
-def _child_key(child: TreeNode, candidate: Candidate) -> tuple[bool, Share, int, str]:
+def _child_key(child: TreeNode, candidate: Candidate) -> tuple[bool, Share, int, str, bool]:
     return (
         borrows(child, candidate.charges),
         dominant_share(child, candidate.charges),
         candidate.submitted_us,
         child.name,
+        child.is_queue,
     )
 
 
-def _root_key(root: TreeNode, candidate: Candidate) -> tuple[Share, int, str]:
-    return root_share(root, candidate.charges), candidate.submitted_us, root.name
+def _root_key(root: TreeNode, candidate: Candidate) -> tuple[Share, int, str, bool]:
+    share = root_share(root, candidate.charges)
+    return share, candidate.submitted_us, root.name, root.is_queue
 
 
 FAIRNESS: dict[str, FairnessPolicy] = {"dominant_share": dominant_share_first}

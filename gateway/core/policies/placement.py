@@ -5,16 +5,17 @@ what it gives from the room, or leaves the room as it was and gives None.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
-from gateway.core.devices.fleet import Bool
-from gateway.core.devices.room import PodPlace, Room
-from gateway.core.devices.selection import DeviceWish, choose_devices
+from gateway.core.devices.fleet import Bool, Int64
 from gateway.core.jobs.request import PodSetRequest
-from gateway.core.resources import CPU, GPU, RDMA
+from gateway.core.placing.room import PodPlace, Room
+from gateway.core.resources import CPU, GPU
 
+PodSets = tuple[PodSetRequest, ...]
 GangPlaces = dict[str, list[PodPlace]]
 """Places by pod set name, in order of pod index."""
 
@@ -22,86 +23,104 @@ GangPlaces = dict[str, list[PodPlace]]
 class PlacementPolicy(Protocol):
     """Place a whole gang, or nothing."""
 
-    def __call__(
-        self, room: Room, pod_sets: tuple[PodSetRequest, ...], nodes: dict[str, Bool]
-    ) -> GangPlaces | None:
+    def __call__(self, room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces | None:
         """Give every pod's place; `nodes` is a mask of allowed nodes by pod set name."""
 
 
-def pack(
-    room: Room, pod_sets: tuple[PodSetRequest, ...], nodes: dict[str, Bool]
-) -> GangPlaces | None:
-    """Fill nodes that are already in use first, so that whole nodes stay free for large gangs."""
-    # Unlike pod sets can stand in each other's way, so the other order gets a try as well.
-    by_size = sorted(pod_sets, key=_weight, reverse=True)
-    orders = [by_size] if len(by_size) == 1 else [by_size, by_size[::-1]]
-    mark = room.mark()
-    for order in orders:
-        places: GangPlaces = {}
-        if all(_place_set(room, pod_set, nodes[pod_set.name], places) for pod_set in order):
+def pack(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces | None:
+    """Use few nodes, and of those the fullest, so that whole nodes stay free for large gangs.
+
+    Preferred pair rules are first taken as required. The search is exact where at most one pod set
+    has more than one pod, which covers every PyTorchJob.
+    """
+    strict = tuple(replace(pod_set, is_pair_required=True) for pod_set in pod_sets)
+    for attempt in dict.fromkeys((strict, pod_sets)):
+        places = _place(room, attempt, nodes)
+        if places is not None:
             return places
+    return None
+
+
+def _place(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces | None:
+    if any(room.capacity(each, nodes[each.name]).sum() < each.count for each in pod_sets):
+        return None
+    mark = room.mark()
+    places: GangPlaces = {}
+    largest_first = sorted(pod_sets, key=_size, reverse=True)
+    if all(_fill(room, pod_set, nodes, places) for pod_set in largest_first):
+        return places
+    room.back_to(mark)
+    # A single pod may stand in the way of the others: try it on every kind of node.
+    return _search(room, sorted(pod_sets, key=lambda each: (each.count > 1, each.name)), nodes)
+
+
+def _search(room: Room, pod_sets: list[PodSetRequest], nodes: dict[str, Bool]) -> GangPlaces | None:
+    """Try the first set on each kind of node, and the rest around it; the last just fills."""
+    first, *rest = pod_sets
+    mark = room.mark()
+    if not rest or first.count > 1:
+        places: GangPlaces = {}
+        if all(_fill(room, pod_set, nodes, places) for pod_set in pod_sets):
+            return places
+        room.back_to(mark)
+        return None
+    for place in _different_places(room, first, nodes):
+        room.take(place, first)
+        found = _search(room, rest, nodes)
+        if found is not None:
+            return {first.name: [place], **found}
         room.back_to(mark)
     return None
 
 
-def _weight(pod_set: PodSetRequest) -> tuple[int, int, str]:
+def _different_places(
+    room: Room, pod_set: PodSetRequest, nodes: dict[str, Bool]
+) -> Iterator[PodPlace]:
+    """Give a place for one pod on each kind of node that can take it, fullest first."""
+    capacity = room.capacity(pod_set, nodes[pod_set.name])
+    kinds: dict[tuple[object, ...], int] = {}
+    for row in _fullest_first(room, capacity, set()):
+        allowed = tuple(bool(mask[row]) for mask in nodes.values())
+        kinds.setdefault((*room.state(row), allowed), row)
+    yield from filter(None, (room.choose(row, pod_set, siblings=0) for row in kinds.values()))
+
+
+def _size(pod_set: PodSetRequest) -> tuple[int, int, str]:
     wanted = dict(pod_set.per_pod)
     return wanted.get(GPU, 0), wanted.get(CPU, 0), pod_set.name
 
 
-def _place_set(room: Room, pod_set: PodSetRequest, allowed: Bool, places: GangPlaces) -> bool:
+def _fill(room: Room, pod_set: PodSetRequest, nodes: dict[str, Bool], places: GangPlaces) -> bool:
+    """Take room for a whole pod set; on False some of it may be taken."""
     used = {place.row for chosen in places.values() for place in chosen}
     mine = places.setdefault(pod_set.name, [])
-    for _ in range(pod_set.count):
-        place = _place_pod(room, pod_set, allowed, used)
-        if place is None:
+    capacity = room.capacity(pod_set, nodes[pod_set.name])
+    while len(mine) < pod_set.count:
+        missing = pod_set.count - len(mine)
+        row = _next_row(room, capacity, missing, used)
+        if row is None:
             return False
-        room.take(place, pod_set)
-        used.add(place.row)
-        mine.append(place)
+        mine += room.take_many(row, pod_set, min(missing, int(capacity[row])))
+        capacity[row] = 0
     return True
 
 
-def _place_pod(
-    room: Room, pod_set: PodSetRequest, allowed: Bool, used: set[int]
-) -> PodPlace | None:
-    fits = room.fits_amounts(pod_set) & allowed & room.is_available
-    unaligned: PodPlace | None = None
-    for row in _tightest_first(room, fits, used):
-        wish = wish_of(pod_set)
-        choice = choose_devices(
-            room.fleet.machines[room.fleet.machine[row]],
-            int(room.gpu_free[row]),
-            int(room.nic_free[row]),
-            wish,
-        )
-        if choice is None:
-            continue
-        place = PodPlace(row, choice.gpu_mask, choice.nic_mask)
-        if choice.is_aligned:
-            return place
-        # A preferred rule that does not hold here may hold on a later node.
-        unaligned = unaligned or place
-    return unaligned
+def _next_row(room: Room, capacity: Int64, missing: int, used: set[int]) -> int | None:
+    """Give the fullest node that can take all that is missing, else one that can take most."""
+    most = int(capacity.max(initial=0))
+    if not most:
+        return None
+    return next(_fullest_first(room, np.where(capacity >= min(missing, most), capacity, 0), used))
 
 
-def _tightest_first(room: Room, fits: Bool, used: set[int]) -> Iterator[int]:
-    """Give fitting nodes: the gang's own first, then those with least left, then by name."""
-    rows = np.flatnonzero(fits)
+def _fullest_first(room: Room, capacity: Int64, used: set[int]) -> Iterator[int]:
+    """Give nodes with capacity: the gang's own first, then those with least left, then by name."""
+    rows = np.flatnonzero(capacity)
     gpus = np.bitwise_count(room.gpu_free[rows])
-    cpu_column = room.fleet.resources.index(CPU) if CPU in room.fleet.resources else None
-    cpus = room.free[rows, cpu_column] if cpu_column is not None else np.zeros(len(rows))
-    foreign = np.array([row not in used for row in rows], dtype=np.bool_)
-    for position in np.lexsort((rows, cpus, gpus, foreign)):
-        yield int(rows[position])
-
-
-def wish_of(pod_set: PodSetRequest) -> DeviceWish:
-    """Give what one pod wants of a node's devices."""
-    wanted = dict(pod_set.per_pod)
-    return DeviceWish(
-        wanted.get(GPU, 0), wanted.get(RDMA, 0), pod_set.pair, pod_set.is_pair_required
-    )
+    has_cpu = CPU in room.fleet.resources
+    cpus = room.free[rows, room.fleet.resources.index(CPU)] if has_cpu else np.zeros(len(rows))
+    others = ~np.isin(rows, sorted(used))
+    yield from rows[np.lexsort((rows, cpus, gpus, others))].tolist()
 
 
 PLACEMENT: dict[str, PlacementPolicy] = {"pack": pack}

@@ -1,18 +1,38 @@
 """Fair share: how much of what a cohort can lend a child has borrowed, by its scarcest resource.
 
-Kueue's dominant resource share (KEP-1714), as exact fractions: equal shares compare equal, and a
-plan never depends on rounding. Use within the own quota counts as no share at all.
+Kueue's dominant resource share (KEP-1714), in whole numbers: shares are compared by multiplying
+crosswise, so equal shares compare equal. Use within the own quota counts as no share at all.
 """
 
 from collections.abc import Mapping
-from fractions import Fraction
+from dataclasses import dataclass
 
 from gateway.core.queues.tree import Pair, TreeNode, node_potential
 
-Share = tuple[bool, Fraction]
-"""(is infinite, ratio): a child of weight 0 that borrows anything comes after all others."""
 
-NO_SHARE: Share = (False, Fraction(0))
+@dataclass(frozen=True, slots=True, eq=False)
+class Share:
+    """A ratio of whole numbers, or more than any ratio."""
+
+    part: int = 0
+    whole: int = 1
+    """Greater than 0."""
+    is_infinite: bool = False
+    """A child of weight 0 that borrows anything comes after all others."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Share) and not (self < other or other < self)
+
+    def __lt__(self, other: "Share") -> bool:
+        if self.is_infinite != other.is_infinite:
+            return other.is_infinite
+        return self.part * other.whole < other.part * self.whole
+
+    def __hash__(self) -> int:
+        return hash(self.is_infinite)  # equal ratios need not have equal parts
+
+
+NO_SHARE = Share()
 
 
 def dominant_share(node: TreeNode, extra: Mapping[Pair, int]) -> Share:
@@ -22,30 +42,23 @@ def dominant_share(node: TreeNode, extra: Mapping[Pair, int]) -> Share:
     taken: dict[str, int] = {}
     for pair in {*node.used, *extra}:
         over = node.used.get(pair, 0) + extra.get(pair, 0) - node.subtree.get(pair, 0)
-        taken[pair[1]] = taken.get(pair[1], 0) + max(0, over)
-    ratio = max(
-        (
-            Fraction(amount, lendable)
-            for resource, amount in taken.items()
-            if amount and (lendable := _lendable(node.parent, resource)) > 0
-        ),
-        default=Fraction(0),
+        if over > 0:
+            taken[pair[1]] = taken.get(pair[1], 0) + over
+    lendable = {resource: _lendable(node.parent, resource) for resource in taken}
+    return _largest(
+        [(taken[name], whole) for name, whole in lendable.items() if whole > 0], node.weight
     )
-    return _weighted(ratio, node.weight)
 
 
 def root_share(root: TreeNode, extra: Mapping[Pair, int]) -> Share:
     """Give a root's use of its own quota, by its scarcest resource, over its weight."""
     used: dict[str, int] = {}
     owned: dict[str, int] = {}
-    for pair in root.subtree:
+    for pair, quota in root.subtree.items():
         used[pair[1]] = used.get(pair[1], 0) + root.used.get(pair, 0) + extra.get(pair, 0)
-        owned[pair[1]] = owned.get(pair[1], 0) + root.subtree[pair]
-    ratio = max(
-        (Fraction(used[name], owned[name]) for name in owned if owned[name] > 0),
-        default=Fraction(0),
-    )
-    return _weighted(ratio, root.weight)
+        owned[pair[1]] = owned.get(pair[1], 0) + quota
+    ratios = [(used[name], whole) for name, whole in owned.items() if whole > 0]
+    return _largest(ratios, root.weight)
 
 
 def borrows(node: TreeNode, extra: Mapping[Pair, int]) -> bool:
@@ -57,13 +70,21 @@ def borrows(node: TreeNode, extra: Mapping[Pair, int]) -> bool:
 
 
 def _lendable(parent: TreeNode, resource: str) -> int:
-    root = parent
-    while root.parent:
-        root = root.parent
-    return sum(node_potential(parent, pair) for pair in root.subtree if pair[1] == resource)
+    """Give what a cohort could hold at most of a resource; fixed for the life of a tree."""
+    if resource not in parent.lendable:
+        root = parent
+        while root.parent:
+            root = root.parent
+        parent.lendable[resource] = sum(
+            node_potential(parent, pair) for pair in root.subtree if pair[1] == resource
+        )
+    return parent.lendable[resource]
 
 
-def _weighted(ratio: Fraction, weight: int) -> Share:
-    if not ratio:
+def _largest(ratios: list[tuple[int, int]], weight: int) -> Share:
+    largest = max((Share(part, whole) for part, whole in ratios), default=NO_SHARE)
+    if not largest.part:
         return NO_SHARE
-    return (True, ratio) if weight == 0 else (False, ratio / weight)
+    if not weight:
+        return Share(largest.part, largest.whole, is_infinite=True)
+    return Share(largest.part, largest.whole * weight)

@@ -5,7 +5,7 @@ what its children take beyond what they keep for themselves. Amounts are whole n
 is large enough to survive addition and is never charged against.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gateway.core.queues.definitions import Cohort, Queue, Quota
@@ -16,7 +16,7 @@ Pair = tuple[str, str]
 """(flavor, resource)."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class TreeNode:
     """A queue or cohort with quota and usage by pair."""
 
@@ -29,6 +29,8 @@ class TreeNode:
     subtree: dict[Pair, int] = field(default_factory=dict)
     """Own nominal plus what the children lend upwards."""
     used: dict[Pair, int] = field(default_factory=dict)
+    lendable: dict[str, int] = field(default_factory=dict)
+    """Most that could be held here by resource, filled by `share` when first asked for."""
 
     def nominal(self, pair: Pair) -> int:
         """Own guaranteed amount; 0 where no row stands."""
@@ -51,7 +53,7 @@ class TreeNode:
 class QuotaTree:
     """All queues and cohorts; mutable by `charge` and `refund` only."""
 
-    def __init__(self, queues: Iterable[Queue], cohorts: Iterable[Cohort]) -> None:
+    def __init__(self, queues: Sequence[Queue], cohorts: Sequence[Cohort]) -> None:
         """Build the tree; raises InvalidInput on a cycle or an unknown parent."""
         self.cohorts = {cohort.name: _node_of(cohort) for cohort in cohorts}
         self.queues = {queue.name: _node_of(queue) for queue in queues}
@@ -64,7 +66,7 @@ class QuotaTree:
             _fill_subtree(root)
             self._counted[id(root)] = frozenset(_pairs_of(root))
 
-    def _link(self, queues: Iterable[Queue], cohorts: Iterable[Cohort]) -> None:
+    def _link(self, queues: Sequence[Queue], cohorts: Sequence[Cohort]) -> None:
         parents = [(self.cohorts[cohort.name], cohort.parent) for cohort in cohorts]
         parents += [(self.queues[queue.name], queue.cohort) for queue in queues]
         for node, parent in parents:
@@ -93,8 +95,23 @@ class QuotaTree:
         """Whether a pair is limited at all: listed anywhere in the queue's root."""
         return pair in self._counted[id(self.root_of(queue))]
 
+    def counted(self, queue: str, charges: Mapping[Pair, int]) -> dict[Pair, int]:
+        """Give the part of a request that quota counts, by name."""
+        return {
+            pair: amount for pair, amount in sorted(charges.items()) if self.is_counted(queue, pair)
+        }
+
+    def has_room(self, queue: str, charges: Mapping[Pair, int]) -> bool:
+        """Whether every counted pair of a request has enough left."""
+        return all(
+            self.available(queue, pair) >= amount
+            for pair, amount in self.counted(queue, charges).items()
+        )
+
     def charge(self, queue: str, pair: Pair, amount: int) -> None:
-        """Add to a queue's usage and pass on what it does not keep."""
+        """Add to a queue's usage and pass on what it does not keep; uncounted pairs are free."""
+        if not self.is_counted(queue, pair):
+            return
         node: TreeNode | None = self.queues[queue]
         while node is not None and amount:
             before = node.used.get(pair, 0)

@@ -1,0 +1,172 @@
+"""Why a gang does not start: the primary reason, every cause with counts, and what would help.
+
+Judged on the state at the start of the cycle; who was admitted before it matters only for the two
+"behind" reasons.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gateway.core.admission.causes import node_causes, quota_causes, quota_path
+from gateway.core.admission.lifts import unblocking
+from gateway.core.admission.never import never_fits_on
+from gateway.core.admission.trial import Fit, Scene, charges_of
+from gateway.core.admission.types import Cause, ClassHold, QuotaStep
+from gateway.core.jobs.request import RequestClass
+from gateway.core.placing.room import Room, with_rule
+from gateway.core.queues.definitions import Queue
+from gateway.core.queues.limits import Shortage, shortages
+from gateway.core.resources.words import listed
+from gateway.core.vocabulary import PairRule, Reason
+
+MAX_TRIED = 50
+"""Classes a cycle for which unblocking changes are tried; the others only get their causes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A waiting row that the cycle admitted, in the order of admission."""
+
+    row: int
+    queue: str
+    request: RequestClass
+    fit: Fit
+
+
+class ReasonFinder:
+    """Diagnoses request classes of one snapshot."""
+
+    def __init__(self, scene: Scene, admitted: tuple[Admitted, ...]) -> None:
+        """Keep the state at the start and who was admitted."""
+        self.scene = scene
+        self.admitted = admitted
+        self._tried = 0
+
+    def paused(self, queue: str, class_index: int) -> ClassHold:
+        """Give the answer for a queue that admits nobody."""
+        cause = Cause(reason=Reason.QUEUE_PAUSED, detail=f"queue {queue} is paused")
+        return ClassHold(
+            queue=queue,
+            class_index=class_index,
+            reason=cause.reason,
+            causes=(cause,),
+            unblock=(f"resume queue {queue}",),
+        )
+
+    def not_reached(self, queue: str, class_index: int) -> ClassHold:
+        """Give the answer for a class of which the cycle did not get to all jobs."""
+        cause = Cause(
+            reason=Reason.NOT_REACHED,
+            detail="the cycle ended before this job's turn; the next one follows at once",
+        )
+        return ClassHold(queue=queue, class_index=class_index, reason=cause.reason, causes=(cause,))
+
+    def diagnose(self, queue_name: str, class_index: int, *, admits_before: int) -> ClassHold:
+        """Find out why a class that was tried did not fit.
+
+        Args:
+            queue_name: its queue.
+            class_index: index into the snapshot's classes.
+            admits_before: how many gangs were admitted before it was tried.
+        """
+        queue = self.scene.queues[queue_name]
+        request = self.scene.snapshot.waiting.classes[class_index]
+        if self.scene.look(queue, request):
+            return self._behind(queue, class_index, self.admitted[:admits_before])
+        impossible = never_fits_on(self.scene, queue_name, request)
+        if impossible is not None:
+            return replace(impossible, class_index=class_index)
+        return self._blocked(queue, request, class_index)
+
+    def _behind(self, queue: Queue, class_index: int, before: tuple[Admitted, ...]) -> ClassHold:
+        """Tell own and other queues' jobs apart by trying the class after each of them alone."""
+        request = self.scene.snapshot.waiting.classes[class_index]
+        own = tuple(entry for entry in before if entry.queue == queue.name)
+        others = tuple(entry for entry in before if entry.queue != queue.name)
+        unblock = [f"the {len(before)} jobs admitted before it in this cycle to end"]
+        if own and self._fits_after(others, queue, request):
+            priorities = self.scene.snapshot.waiting.priority[[entry.row for entry in own]]
+            unblock.append(f"a priority above {int(priorities.max())} in queue {queue.name}")
+        if self._fits_after(own, queue, request):
+            reason = Reason.BEHIND_FAIR_SHARE
+            names = listed(sorted({entry.queue for entry in others}))
+            detail = f"it fitted until {len(others)} jobs of {names} took their fair turn"
+        else:
+            reason = Reason.BEHIND_PRIORITY
+            detail = f"it fitted until {len(own)} jobs of its queue that come first were admitted"
+        cause = Cause(reason=reason, detail=detail, count=len(before), total=len(before))
+        return ClassHold(
+            queue=queue.name,
+            class_index=class_index,
+            reason=reason,
+            causes=(cause,),
+            unblock=tuple(unblock),
+        )
+
+    def _fits_after(
+        self, before: tuple[Admitted, ...], queue: Queue, request: RequestClass
+    ) -> bool:
+        scene = self.scene.afresh()
+        for entry in before:
+            scene.admit(entry.queue, entry.request, entry.fit)
+        return scene.look(queue, request) is not None
+
+    def _blocked(self, queue: Queue, request: RequestClass, class_index: int) -> ClassHold:
+        short = self._shortages(queue, request)
+        self._tried += 1
+        return ClassHold(
+            queue=queue.name,
+            class_index=class_index,
+            reason=self._reason(queue, request, short),
+            causes=(*quota_causes(short), *node_causes(self.scene, queue, request)),
+            quota_path=self._path(queue, request, short),
+            limiting=short[0].node if short else "",
+            unblock=unblocking(self.scene, queue, request) if self._tried <= MAX_TRIED else (),
+        )
+
+    def _shortages(self, queue: Queue, request: RequestClass) -> tuple[Shortage, ...]:
+        """Give what quota lacks under the first flavor choice; empty when any choice passes."""
+        found: tuple[Shortage, ...] = ()
+        for choice in self.scene.choices(queue, request):
+            short = shortages(self.scene.tree, queue.name, charges_of(request, choice))
+            if not short:
+                return ()
+            found = found or short
+        return found
+
+    def _path(
+        self, queue: Queue, request: RequestClass, short: tuple[Shortage, ...]
+    ) -> tuple[QuotaStep, ...]:
+        charges = self.scene.nominate(queue, request)
+        lacking = {lack.pair for lack in short} or set(charges)
+        chosen = {pair: amount for pair, amount in charges.items() if pair in lacking}
+        return quota_path(self.scene.tree, queue.name, chosen)
+
+    def _reason(self, queue: Queue, request: RequestClass, short: tuple[Shortage, ...]) -> Reason:
+        if short:
+            is_limit = any(lack.is_borrowing_limit for lack in short)
+            return Reason.OVER_BORROWING_LIMIT if is_limit else Reason.OVER_QUOTA
+        fleet = self.scene.snapshot.fleet
+        healed = replace(self.scene, room=Room(fleet).heal(range(len(fleet))))
+        if healed.look(queue, request):
+            return Reason.NODES_UNAVAILABLE
+        if not self._sum_suffices(queue, request):
+            return Reason.GANG_DOES_NOT_FIT
+        if self.scene.look(queue, with_rule(request, PairRule.NONE)):
+            return Reason.NO_ALIGNED_DEVICES
+        return Reason.FRAGMENTED_DEVICES
+
+    def _sum_suffices(self, queue: Queue, request: RequestClass) -> bool:
+        """Whether some choice's usable nodes together have enough of everything free."""
+        needed = dict(request.total)
+        for choice in self.scene.choices(queue, request):
+            if not self.scene.tree.has_room(queue.name, charges_of(request, choice)):
+                continue
+            usable = self.scene.room.is_available & np.any(
+                list(self.scene.nodes(request, choice).values()), axis=0
+            )
+            free = self.scene.room.free_sums(usable)
+            if all(amount <= free.get(name, 0) for name, amount in needed.items()):
+                return True
+        return False

@@ -1,0 +1,185 @@
+"""How near the devices of one machine type are to each other, as masks and counts.
+
+Two facts are used: which PCIe switch and which NUMA node a device hangs under. A switch lies inside
+one NUMA node, so groups nest. Knows nothing of nodes, gangs or what is free.
+"""
+
+from functools import lru_cache
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+from gateway.core.devices.fleet import DeviceSlot, MachineType
+from gateway.core.vocabulary import PairRule
+
+Group = tuple[int, int]
+"""Masks of the GPUs and of the NICs under one switch or NUMA node."""
+
+NUMA_DISTANCE, NODE_DISTANCE = 1, 2
+"""Distance of a GPU-NIC pair that shares no switch, or not even a NUMA node; 0 under a switch."""
+
+
+class Layout(NamedTuple):
+    """What a machine type's topology comes down to."""
+
+    switches: tuple[Group, ...]
+    numas: tuple[Group, ...]
+    alike_gpus: tuple[int, ...]
+    """Masks of GPUs that are exchangeable but for their ordinal."""
+    alike_nics: tuple[int, ...]
+    links: tuple[tuple[int, int, int], ...]
+    """(ordinal, other ordinal, cost): 0 over NVLink, 1 under a switch, 2 in a NUMA node, else 3."""
+
+
+class Pairing(NamedTuple):
+    """How well GPUs and NICs go together; smaller is better."""
+
+    is_broken: bool
+    """Some pair is farther apart than the rule allows."""
+    distance: int
+    """Sum over all pairs."""
+
+
+@lru_cache(maxsize=256)
+def layout_of(machine: MachineType) -> Layout:
+    """Give the layout of a machine type."""
+    numa_of_switch: dict[int, int] = {}
+    for slot in (*machine.gpus, *machine.nics):
+        if slot.switch >= 0 and slot.numa >= 0:
+            numa_of_switch.setdefault(slot.switch, slot.numa)
+    gpus = {slot.ordinal: _place(slot, numa_of_switch) for slot in machine.gpus}
+    nics = {slot.ordinal: _place(slot, numa_of_switch) for slot in machine.nics}
+    nvlink = {slot.ordinal: slot.nvlink_group for slot in machine.gpus}
+    return Layout(
+        switches=_groups(gpus, nics, level=0),
+        numas=_groups(gpus, nics, level=1),
+        alike_gpus=_alike({ordinal: (*place, nvlink[ordinal]) for ordinal, place in gpus.items()}),
+        alike_nics=_alike(dict(nics)),
+        links=tuple(
+            (one, two, _link_cost((*gpus[one], nvlink[one]), (*gpus[two], nvlink[two])))
+            for one, two in combinations(sorted(gpus), 2)
+        ),
+    )
+
+
+def pairing(layout: Layout, gpus: int, nics: int, rule: PairRule) -> Pairing:
+    """Give the best pairing of these devices: every NIC goes with a GPU, spread evenly.
+
+    With no more NICs than GPUs each NIC has a GPU of its own. With more, the GPUs that carry one
+    NIC more than others are chosen well.
+    """
+    gpu_count, nic_count = gpus.bit_count(), nics.bit_count()
+    if not gpu_count or not nic_count:
+        return Pairing(is_broken=False, distance=0)
+    each, rest = divmod(nic_count, gpu_count)
+    if not each:
+        return _paired(layout, (gpus, nics), (1, 0), rule)
+    return min(
+        _paired(layout, (gpus, nics), (each, busier), rule) for busier in subsets(gpus, rest, ())
+    )
+
+
+def pods_that_fit(groups: tuple[Group, ...], gpus: int, nics: int, wanted: tuple[int, int]) -> int:
+    """Give how many pods alike find GPUs with all their NICs inside one group each.
+
+    Exact: each GPU serves q or q + 1 NICs of its group (q, r = divmod(nics, gpus) per pod; r of the
+    pod's GPUs serve one more). Taking another GPU of a group changes the number of "one more" that
+    the group can serve by less and less, so the best steps may be taken greedily.
+    """
+    each, rest = divmod(wanted[1], wanted[0])
+    steps: list[int] = []
+    for group_gpus, group_nics in (*groups, _ungrouped(groups, gpus)):
+        free_gpus, free_nics = (group_gpus & gpus).bit_count(), (group_nics & nics).bit_count()
+        most = min(free_gpus, free_nics // each) if each else free_gpus
+        spare = [min(count, free_nics - each * count) for count in range(most + 1)]
+        steps += [after - before for before, after in pairwise(spare)]
+    steps.sort(reverse=True)
+    pods = len(steps) // wanted[0]
+    while pods and sum(steps[: pods * wanted[0]]) < pods * rest:
+        pods -= 1
+    return pods
+
+
+def subsets(mask: int, size: int, alike: tuple[int, ...]) -> list[int]:
+    """Give the subsets of a mask in device order, without those that only exchange like devices."""
+    ordinals = [bit for bit in range(mask.bit_length()) if mask >> bit & 1]
+    found = [sum(1 << bit for bit in chosen) for chosen in combinations(ordinals, size)]
+    return [chosen for chosen in found if all(_is_lowest(chosen, mask, like) for like in alike)]
+
+
+def sizes_left(layout: Layout, gpus: int, nics: int) -> tuple[tuple[int, int, int], ...]:
+    """Give the sizes of what stays together, so that keeping the largest groups compares less."""
+    return tuple(
+        size
+        for level in (layout.numas, layout.switches)
+        for size in sorted(_negative_size(group, gpus, nics) for group in level)
+    )
+
+
+def _paired(layout: Layout, chosen: Group, load: tuple[int, int], rule: PairRule) -> Pairing:
+    total = chosen[1].bit_count()
+    switch = _near(layout.switches, chosen, load)
+    numa = _near(layout.numas, chosen, load)
+    near = {PairRule.SWITCH: switch, PairRule.NUMA: numa}.get(rule, total)
+    distance = (numa - switch) * NUMA_DISTANCE + (total - numa) * NODE_DISTANCE
+    return Pairing(is_broken=near < total, distance=distance)
+
+
+def _near(groups: tuple[Group, ...], chosen: Group, load: tuple[int, int]) -> int:
+    """Count the NICs that can be served inside their group; groups do not overlap."""
+    each, busier = load
+    return sum(
+        min(
+            each * (gpus & chosen[0]).bit_count() + (gpus & busier).bit_count(),
+            (nics & chosen[1]).bit_count(),
+        )
+        for gpus, nics in groups
+    )
+
+
+def _place(slot: DeviceSlot, numa_of_switch: dict[int, int]) -> tuple[int, int]:
+    """Give (switch, NUMA node); the switch decides, so that groups nest whatever was reported."""
+    if slot.switch < 0:
+        return -1, slot.numa
+    # A switch whose NUMA node nobody knows counts as a NUMA node of its own.
+    return slot.switch, numa_of_switch.get(slot.switch, -2 - slot.switch)
+
+
+def _groups(
+    gpus: dict[int, tuple[int, int]], nics: dict[int, tuple[int, int]], level: int
+) -> tuple[Group, ...]:
+    keys = sorted({place[level] for place in (*gpus.values(), *nics.values())} - {-1})
+    return tuple((_mask(gpus, level, key), _mask(nics, level, key)) for key in keys)
+
+
+def _mask(places: dict[int, tuple[int, int]], level: int, key: int) -> int:
+    return sum(1 << ordinal for ordinal, place in places.items() if place[level] == key)
+
+
+def _alike(kinds: dict[int, tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(
+        sum(1 << ordinal for ordinal, other in kinds.items() if other == kind)
+        for kind in sorted(set(kinds.values()))
+    )
+
+
+def _link_cost(one: tuple[int, int, int], two: tuple[int, int, int]) -> int:
+    if one[2] == two[2] >= 0:
+        return 0
+    if one[0] == two[0] >= 0:
+        return 1
+    return 2 if one[1] == two[1] != -1 else 3
+
+
+def _is_lowest(chosen: int, free: int, like: int) -> bool:
+    """Whether the chosen ones among like devices are the first of the free ones."""
+    mine = chosen & like
+    return not (free & like & ~mine) & ((1 << mine.bit_length()) - 1)
+
+
+def _ungrouped(groups: tuple[Group, ...], gpus: int) -> Group:
+    return gpus & ~sum(group[0] for group in groups), 0
+
+
+def _negative_size(group: Group, gpus: int, nics: int) -> tuple[int, int, int]:
+    free_gpus, free_nics = (group[0] & gpus).bit_count(), (group[1] & nics).bit_count()
+    return -min(free_gpus, free_nics), -free_gpus, -free_nics

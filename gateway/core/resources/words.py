@@ -1,0 +1,34 @@
+"""Amounts in words for people: "4 GPUs", "2.5 CPU cores", "16 GiB of memory"."""
+
+from collections.abc import Iterable
+
+from gateway.core.resources.amounts import CPU, GPU, MEMORY, PODS, RDMA
+
+_UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+_COUNTED = {GPU: ("GPU", "GPUs"), RDMA: ("NIC", "NICs"), PODS: ("pod", "pods")}
+
+
+def in_words(resource: str, amount: int) -> str:
+    """Give an amount in base units as people write it, exactly."""
+    if resource in _COUNTED:
+        return f"{amount} {_COUNTED[resource][amount != 1]}"
+    if resource == CPU:
+        whole, milli = divmod(amount, 1000)
+        figure = f"{whole}.{milli:03d}".rstrip("0") if milli else str(whole)
+        return f"{figure} CPU {'core' if amount == 1000 else 'cores'}"  # noqa: PLR2004 - milli
+    if resource == MEMORY:
+        return f"{_bytes(amount)} of memory"
+    return f"{amount} {resource}"
+
+
+def listed(parts: Iterable[str]) -> str:
+    """Join words: "a", "a and b", "a, b and c"."""
+    *first, last = list(parts) or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _bytes(amount: int) -> str:
+    for size, unit in _UNITS:
+        if amount and amount % size == 0:
+            return f"{amount // size} {unit}"
+    return f"{amount} bytes"
