@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from gateway.core.admission import Snapshot, Usage
-from gateway.core.devices.building import fleet_of
+from gateway.core.devices.building import devices_of_node, fleet_of
 from gateway.core.devices.fleet import Fleet
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.jobs.columns import WaitingJobs
@@ -69,10 +69,11 @@ def a_fleet(
     if not nodes:
         nodes = (a_node(1), a_node(2))
         devices = devices or [device for node in nodes for device in devices_of(node.node_id)]
-    by_node: dict[int, dict[int, DeviceRow]] = {}
+    by_node: dict[int, list[DeviceRow]] = {}
     for device in devices:
-        by_node.setdefault(device.node_id, {})[device.device_id] = device
-    return fleet_of({node.node_id: node for node in nodes}, by_node, is_complete=complete)
+        by_node.setdefault(device.node_id, []).append(device)
+    held = {node_id: devices_of_node(rows) for node_id, rows in by_node.items()}
+    return fleet_of(nodes, held, is_complete=complete)
 
 
 def a_pod_set(name: str = "Worker", count: int = 1, **asks: int) -> PodSetRequest:

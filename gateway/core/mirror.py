@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gateway.core.admission import Snapshot, Usage
-from gateway.core.devices.building import fleet_of
+from gateway.core.devices.building import NodeDevices, devices_of_node, fleet_of
 from gateway.core.devices.fleet import Fleet
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.jobs.columns import WaitingJobs
@@ -82,21 +82,23 @@ class Mirror:
         self.charges: dict[int, ChargeRow] = {}
         self.definitions = DefinitionRows(0, (), (), ())
         self.is_inventory_complete = False
+        # Each part is built again only after a row of its kind changed.
+        self._node_devices: dict[int, NodeDevices] = {}
         self._fleet: Fleet | None = None
+        self._waiting: WaitingJobs | None = None
+        self._usage: tuple[Usage, ...] | None = None
 
     def apply(self, rows: MirrorRows) -> None:
         """Take changed rows; older state of the same ids is replaced."""
         for job in rows.jobs:
             self._apply_job(job)
         self.classes.update((row.class_id, row.request) for row in rows.classes)
-        for charge in rows.charges:
-            if charge.is_live:
-                self.charges[charge.charge_id] = charge
-            else:
-                self.charges.pop(charge.charge_id, None)
-        self._apply_inventory(rows)
         if rows.definitions is not None:
             self.definitions = rows.definitions
+        if rows.jobs or rows.classes or rows.definitions is not None:
+            self._waiting = None
+        self._apply_charges(rows.charges)
+        self._apply_inventory(rows)
 
     def _apply_job(self, job: JobRow) -> None:
         if job.state is JobState.PENDING and not job.is_quarantined:
@@ -104,10 +106,20 @@ class Mirror:
         else:
             self.jobs.pop(job.job_id, None)
 
+    def _apply_charges(self, charges: tuple[ChargeRow, ...]) -> None:
+        for charge in charges:
+            if charge.is_live:
+                self.charges[charge.charge_id] = charge
+            else:
+                self.charges.pop(charge.charge_id, None)
+            self._usage = None
+
     def _apply_inventory(self, rows: MirrorRows) -> None:
         self.nodes.update((node.node_id, node) for node in rows.nodes)
         for device in rows.devices:
             self.devices.setdefault(device.node_id, {})[device.device_id] = device
+        for node_id in {device.node_id for device in rows.devices}:
+            self._node_devices[node_id] = devices_of_node(self.devices[node_id].values())
         if rows.is_inventory_complete is not None:
             self.is_inventory_complete = rows.is_inventory_complete
         if rows.nodes or rows.devices or rows.is_inventory_complete is not None:
@@ -115,23 +127,19 @@ class Mirror:
 
     def snapshot(self, serial: int) -> Snapshot:
         """Give the present state as a snapshot; equal rows give equal snapshots."""
-        definitions = self.definitions
-        if self._fleet is None:
-            self._fleet = fleet_of(self.nodes, self.devices, is_complete=self.is_inventory_complete)
-        usage: dict[tuple[str, str, str], int] = {}
-        for charge in self.charges.values():
-            key = (charge.queue, charge.flavor, charge.resource)
-            usage[key] = usage.get(key, 0) + charge.amount
+        self._fleet = self._fleet or fleet_of(
+            self.nodes.values(), self._node_devices, is_complete=self.is_inventory_complete
+        )
+        self._waiting = self._waiting or self._waiting_jobs()
+        if self._usage is None:
+            self._usage = self._usage_now()
         return Snapshot(
             serial=serial,
-            queues=definitions.queues,
-            cohorts=definitions.cohorts,
-            flavors=definitions.flavors,
-            usage=tuple(
-                Usage(queue=queue, flavor=flavor, resource=resource, amount=amount)
-                for (queue, flavor, resource), amount in sorted(usage.items())
-            ),
-            waiting=self._waiting(),
+            queues=self.definitions.queues,
+            cohorts=self.definitions.cohorts,
+            flavors=self.definitions.flavors,
+            usage=self._usage,
+            waiting=self._waiting,
             fleet=self._fleet,
         )
 
@@ -139,7 +147,18 @@ class Mirror:
         """Give the database ids of the snapshot's classes, in the order of their indexes."""
         return tuple(sorted({job.class_id for job in self.jobs.values()} & set(self.classes)))
 
-    def _waiting(self) -> WaitingJobs:
+    def _usage_now(self) -> tuple[Usage, ...]:
+        usage: dict[tuple[str, str, str], int] = {}
+        for charge in self.charges.values():
+            key = (charge.queue, charge.flavor, charge.resource)
+            usage[key] = usage.get(key, 0) + charge.amount
+        return tuple(
+            Usage(queue=queue, flavor=flavor, resource=resource, amount=amount)
+            for (queue, flavor, resource), amount in sorted(usage.items())
+        )
+
+    def _waiting_jobs(self) -> WaitingJobs:
+        """Give the columns; jobs of an unknown queue or class wait until that row is read too."""
         class_ids = self.class_ids()
         class_index = {class_id: index for index, class_id in enumerate(class_ids)}
         queue_index = {queue.name: i for i, queue in enumerate(self.definitions.queues)}

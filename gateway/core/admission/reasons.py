@@ -41,6 +41,7 @@ class ReasonFinder:
         """Keep the state at the start and who was admitted."""
         self.scene = scene
         self.admitted = admitted
+        self._scenes: dict[tuple[int, str, bool], Scene] = {}
         self._tried = 0
 
     def paused(self, queue: str, class_index: int) -> ClassHold:
@@ -82,13 +83,13 @@ class ReasonFinder:
     def _behind(self, queue: Queue, class_index: int, before: tuple[Admitted, ...]) -> ClassHold:
         """Tell own and other queues' jobs apart by trying the class after each of them alone."""
         request = self.scene.snapshot.waiting.classes[class_index]
-        own = tuple(entry for entry in before if entry.queue == queue.name)
-        others = tuple(entry for entry in before if entry.queue != queue.name)
+        own = [entry for entry in before if entry.queue == queue.name]
+        others = [entry for entry in before if entry.queue != queue.name]
         unblock = [f"the {len(before)} jobs admitted before it in this cycle to end"]
-        if own and self._fits_after(others, queue, request):
+        if own and self._after(len(before), queue, is_own=False).look(queue, request):
             priorities = self.scene.snapshot.waiting.priority[[entry.row for entry in own]]
             unblock.append(f"a priority above {int(priorities.max())} in queue {queue.name}")
-        if self._fits_after(own, queue, request):
+        if self._after(len(before), queue, is_own=True).look(queue, request):
             reason = Reason.BEHIND_FAIR_SHARE
             names = listed(sorted({entry.queue for entry in others}))
             detail = f"it fitted until {len(others)} jobs of {names} took their fair turn"
@@ -104,13 +105,16 @@ class ReasonFinder:
             unblock=tuple(unblock),
         )
 
-    def _fits_after(
-        self, before: tuple[Admitted, ...], queue: Queue, request: RequestClass
-    ) -> bool:
-        scene = self.scene.afresh()
-        for entry in before:
-            scene.admit(entry.queue, entry.request, entry.fit)
-        return scene.look(queue, request) is not None
+    def _after(self, admits: int, queue: Queue, *, is_own: bool) -> Scene:
+        """Give the scene after the first admissions of this queue alone, or of the others alone."""
+        key = (admits, queue.name, is_own)
+        if key not in self._scenes:
+            scene = self.scene.afresh()
+            for entry in self.admitted[:admits]:
+                if (entry.queue == queue.name) is is_own:
+                    scene.admit(entry.queue, entry.request, entry.fit)
+            self._scenes[key] = scene
+        return self._scenes[key]
 
     def _blocked(self, queue: Queue, request: RequestClass, class_index: int) -> ClassHold:
         short = self._shortages(queue, request)

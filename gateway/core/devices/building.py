@@ -1,6 +1,7 @@
 """Builds the fleet's columns from inventory rows; equal topologies become one machine type."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,29 +10,56 @@ from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.resources import CPU, MEMORY, PODS
 from gateway.core.vocabulary import DeviceHealth, DeviceKind
 
-Devices = Mapping[int, Mapping[int, DeviceRow]]
-"""Device rows by node id, then device id."""
+MAX_DEVICES = 62
+"""Devices of one kind on a node that fit a mask; further ones are left alone."""
 
 
-def fleet_of(nodes: Mapping[int, NodeRow], devices: Devices, *, is_complete: bool) -> Fleet:
-    """Give the fleet of all present nodes, sorted by name.
+class NodeDevices(NamedTuple):
+    """A node's devices: the topology, and masks by ordinal of all and of the free ones."""
+
+    gpus: tuple[DeviceSlot, ...] = ()
+    nics: tuple[DeviceSlot, ...] = ()
+    gpu_all: int = 0
+    gpu_free: int = 0
+    nic_all: int = 0
+    nic_free: int = 0
+
+
+NO_DEVICES = NodeDevices()
+
+
+def devices_of_node(rows: Iterable[DeviceRow]) -> NodeDevices:
+    """Give one node's devices.
 
     A device that is missing, unhealthy, used by others or not wholly free is never in a free mask;
-    one that is gone is in no mask at all.
+    one that is gone is in no mask at all, and its slot stays, so that ordinals keep their meaning.
     """
-    rows = sorted((node for node in nodes.values() if node.is_present), key=lambda n: n.name)
-    machines: dict[MachineType, int] = {}
-    machine = []
-    for node in rows:
-        kind = machine_of(node, devices.get(node.node_id, {}))
-        machine.append(machines.setdefault(kind, len(machines)))
+    known = sorted((row for row in rows if row.ordinal < MAX_DEVICES), key=lambda row: row.ordinal)
+    gpus = [row for row in known if row.kind is DeviceKind.GPU]
+    nics = [row for row in known if row.kind is DeviceKind.RDMA]
+    return NodeDevices(
+        gpus=tuple(_slot(row) for row in gpus),
+        nics=tuple(_slot(row) for row in nics),
+        gpu_all=_mask(row for row in gpus if row.is_present),
+        gpu_free=_mask(row for row in gpus if is_free(row)),
+        nic_all=_mask(row for row in nics if row.is_present),
+        nic_free=_mask(row for row in nics if is_free(row)),
+    )
+
+
+def fleet_of(
+    nodes: Iterable[NodeRow], devices: Mapping[int, NodeDevices], *, is_complete: bool
+) -> Fleet:
+    """Give the fleet of all present nodes, sorted by name; `devices` by node id."""
+    rows = sorted((node for node in nodes if node.is_present), key=lambda node: node.name)
+    held = [devices.get(node.node_id, NO_DEVICES) for node in rows]
+    machines, machine = _machines(rows, held)
     resources = _resources(rows)
-    masks = _masks(rows, devices)
     return Fleet(
         node_id=np.array([node.node_id for node in rows], dtype=np.int64),
         names=tuple(node.name for node in rows),
         machine=np.array(machine, dtype=np.int32),
-        machines=tuple(machines),
+        machines=machines,
         is_available=np.array(
             [node.health is DeviceHealth.HEALTHY for node in rows], dtype=np.bool_
         ),
@@ -40,32 +68,53 @@ def fleet_of(nodes: Mapping[int, NodeRow], devices: Devices, *, is_complete: boo
         resources=resources,
         total=_amounts([node.total for node in rows], resources),
         free=_amounts([node.free for node in rows], resources),
-        gpu_all=masks[DeviceKind.GPU, False],
-        gpu_free=masks[DeviceKind.GPU, True],
-        nic_all=masks[DeviceKind.RDMA, False],
-        nic_free=masks[DeviceKind.RDMA, True],
+        gpu_all=np.array([each.gpu_all for each in held], dtype=np.int64),
+        gpu_free=np.array([each.gpu_free for each in held], dtype=np.int64),
+        nic_all=np.array([each.nic_all for each in held], dtype=np.int64),
+        nic_free=np.array([each.nic_free for each in held], dtype=np.int64),
         is_complete=is_complete,
     )
 
 
-def machine_of(node: NodeRow, devices: Mapping[int, DeviceRow]) -> MachineType:
-    """Give a node's topology; a gap in the ordinals stays a gap in the slots."""
-    slots: dict[DeviceKind, list[DeviceSlot]] = {DeviceKind.GPU: [], DeviceKind.RDMA: []}
-    for device in sorted(devices.values(), key=lambda d: (d.kind, d.ordinal)):
-        slots[device.kind].append(
-            DeviceSlot(
-                ordinal=device.ordinal,
-                switch=device.switch,
-                numa=device.numa,
-                rail=device.rail,
-                nvlink_group=device.nvlink_group,
-            )
-        )
-    return MachineType(
-        name=node.machine_type,
-        gpus=tuple(slots[DeviceKind.GPU]),
-        nics=tuple(slots[DeviceKind.RDMA]),
+def is_free(device: DeviceRow) -> bool:
+    """Whether a new reservation may take the whole device."""
+    return (
+        device.is_present
+        and device.health is DeviceHealth.HEALTHY
+        and not device.is_foreign
+        and device.units_free == device.units_total
     )
+
+
+def _machines(
+    rows: list[NodeRow], held: list[NodeDevices]
+) -> tuple[tuple[MachineType, ...], list[int]]:
+    """Give the machine types, and each node's index into them; equal slots are one type."""
+    kinds: dict[tuple[tuple[DeviceSlot, ...], ...], int] = {}
+    machines: list[MachineType] = []
+    machine = []
+    for node, devices in zip(rows, held, strict=True):
+        index = kinds.setdefault((devices.gpus, devices.nics), len(machines))
+        if index == len(machines):
+            machines.append(
+                MachineType(name=node.machine_type, gpus=devices.gpus, nics=devices.nics)
+            )
+        machine.append(index)
+    return tuple(machines), machine
+
+
+def _slot(row: DeviceRow) -> DeviceSlot:
+    return DeviceSlot(
+        ordinal=row.ordinal,
+        switch=row.switch,
+        numa=row.numa,
+        rail=row.rail,
+        nvlink_group=row.nvlink_group,
+    )
+
+
+def _mask(rows: Iterable[DeviceRow]) -> int:
+    return sum(1 << row.ordinal for row in rows)
 
 
 def _resources(rows: list[NodeRow]) -> tuple[str, ...]:
@@ -76,30 +125,3 @@ def _resources(rows: list[NodeRow]) -> tuple[str, ...]:
 def _amounts(values: list[dict[str, int]], resources: tuple[str, ...]) -> Int64:
     table = [[value.get(name, 0) for name in resources] for value in values]
     return np.array(table, dtype=np.int64).reshape(len(values), len(resources))
-
-
-def _masks(rows: list[NodeRow], devices: Devices) -> dict[tuple[DeviceKind, bool], Int64]:
-    """Give masks by (kind, only free ones)."""
-    masks = {
-        (kind, only_free): np.zeros(len(rows), dtype=np.int64)
-        for kind in DeviceKind
-        for only_free in (False, True)
-    }
-    for index, node in enumerate(rows):
-        for device in devices.get(node.node_id, {}).values():
-            if not device.is_present:
-                continue
-            bit = np.int64(1 << device.ordinal)
-            masks[device.kind, False][index] |= bit
-            if is_free(device):
-                masks[device.kind, True][index] |= bit
-    return masks
-
-
-def is_free(device: DeviceRow) -> bool:
-    """Whether a new reservation may take the whole device."""
-    return (
-        device.health is DeviceHealth.HEALTHY
-        and not device.is_foreign
-        and device.units_free == device.units_total
-    )
