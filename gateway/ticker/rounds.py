@@ -1,0 +1,98 @@
+"""The rounds a ticker makes, each of which survives whatever it meets.
+
+A round that fails is logged and forgotten; the next tick tries again. Two rounds that decide never
+overlap, nor do two that talk to the cluster about gangs, so the steps of one job stay in order.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import structlog
+
+from gateway.errors import StaleLeader, Unavailable
+from gateway.service.context import Gateway
+from gateway.service.cycle import run_cycle
+from gateway.service.inventory import sync
+from gateway.service.launching import launch_due
+from gateway.service.leading import keep_leading
+from gateway.service.reconciling import reconcile_due
+from gateway.service.stopping import delete_finished
+
+log = structlog.get_logger()
+MOST_CYCLES_AT_ONCE = 5
+"""Cycles that follow one another when each asks for the next."""
+
+
+@dataclass(slots=True)
+class Pulse:
+    """When a round last ended well, by the monotonic clock, and how long it took."""
+
+    ended_at: float = 0.0
+    seconds: float = 0.0
+    failures: int = 0
+    """Rounds in a row that failed."""
+
+
+@dataclass(slots=True)
+class Rounds:
+    """The rounds of one gateway."""
+
+    gateway: Gateway
+    pulses: dict[str, Pulse] = field(default_factory=dict)
+    _deciding: threading.Lock = field(default_factory=threading.Lock)
+    _moving: threading.Lock = field(default_factory=threading.Lock)
+
+    def lease(self) -> None:
+        """Take or keep the lease."""
+        self._make("lease", lambda: keep_leading(self.gateway))
+
+    def inventory(self) -> None:
+        """Read the fleet."""
+        self._make("inventory", lambda: sync(self.gateway))
+
+    def cycle(self) -> None:
+        """Decide, again at once while a cycle asks for it."""
+        with self._deciding:
+            self._make("cycle", self._cycle)
+
+    def gangs(self) -> None:
+        """Launch what is reserved and look at what runs."""
+        with self._moving:
+            self._make("launch", lambda: self._leads() and launch_due(self.gateway))
+            self._make("reconcile", lambda: self._leads() and reconcile_due(self.gateway))
+
+    def tidy(self) -> None:
+        """Remove finished objects that were kept long enough."""
+        with self._moving:
+            self._make("tidy", lambda: self._leads() and delete_finished(self.gateway))
+
+    def _leads(self) -> bool:
+        return self.gateway.leadership.epoch is not None
+
+    def _cycle(self) -> None:
+        for _ in range(MOST_CYCLES_AT_ONCE):
+            outcome = run_cycle(self.gateway)
+            if outcome is None or not outcome.is_dirty:
+                return
+
+    def _make(self, name: str, work: Callable[[], object]) -> None:
+        """Make one round and note how it went; nothing it raises gets out."""
+        pulse = self.pulses.setdefault(name, Pulse())
+        started = time.monotonic()
+        try:
+            work()
+        except StaleLeader:
+            self.gateway.leadership.epoch = None
+            log.warning("leadership_lost", round=name)
+        except Unavailable as error:
+            pulse.failures += 1
+            log.warning("round_put_off", round=name, code=error.code, detail=error.detail)
+        except Exception:
+            pulse.failures += 1
+            log.exception("round_failed", round=name)
+        else:
+            pulse.failures = 0
+            pulse.ended_at = time.monotonic()
+            pulse.seconds = pulse.ended_at - started

@@ -1,0 +1,117 @@
+"""The ticker: a scheduler for the steady pace, a thread for wake-ups, one for other replicas."""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import structlog
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.schedulers.background import BackgroundScheduler
+
+from gateway.db.notify import Listener, announce
+from gateway.errors import DatabaseUnavailable
+from gateway.service.context import Gateway
+from gateway.service.leading import stop_leading
+from gateway.ticker.rounds import Rounds
+
+log = structlog.get_logger()
+LEAST_PAUSE_SECONDS = 0.02
+"""Between two answers to wake-ups, so that a burst of commits is answered by few cycles."""
+LISTEN_SECONDS = 1.0
+RECONNECT_SECONDS = 2.0
+STOP_SECONDS = 10.0
+LEASE_RENEWALS = 3
+"""Renewals within one lease; two may be lost."""
+TIDY_EVERY = 10
+"""Launch paces between two looks for finished objects."""
+
+
+class Ticker:
+    """Keeps one gateway moving until it is stopped."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        """Prepare; nothing runs before `start`."""
+        self.gateway = gateway
+        self.rounds = Rounds(gateway)
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._scheduler = BackgroundScheduler(
+            executors={"default": ThreadPoolExecutor(8)},
+            job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
+            timezone=UTC,
+        )
+
+    def start(self) -> None:
+        """Take the lease if it is free and begin to tick."""
+        settings = self.gateway.settings
+        self.rounds.lease()
+        self._every(settings.lease_seconds / LEASE_RENEWALS, self.rounds.lease)
+        self._every(settings.inventory_seconds, self.rounds.inventory, delay_seconds=0)
+        self._every(settings.cycle_seconds, self.rounds.cycle)
+        self._every(settings.launch_seconds, self.rounds.gangs)
+        self._every(settings.launch_seconds * TIDY_EVERY, self.rounds.tidy)
+        self._scheduler.start()
+        self._spawn("gateway-wake", self._answer_wakes)
+        if not self.gateway.database.is_sqlite and not settings.database_has_pooler:
+            self._spawn("gateway-listen", self._listen)
+        self.gateway.wake.set()
+
+    def stop(self) -> None:
+        """Finish the rounds under way, stop, and give the lease to another replica."""
+        self._stopping.set()
+        self.gateway.wake.set()
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=True)
+        for thread in self._threads:
+            thread.join(STOP_SECONDS)
+        try:
+            stop_leading(self.gateway)
+        except DatabaseUnavailable as error:
+            log.warning("lease_not_released", detail=error.detail)
+
+    def _every(
+        self, seconds: float, work: Callable[[], None], *, delay_seconds: float | None = None
+    ) -> None:
+        delay = seconds if delay_seconds is None else delay_seconds
+        first = datetime.now(UTC) + timedelta(seconds=delay)
+        self._scheduler.add_job(work, "interval", seconds=seconds, next_run_time=first)
+
+    def _spawn(self, name: str, work: Callable[[], None]) -> None:
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread.start()
+        self._threads.append(thread)
+
+    def _answer_wakes(self) -> None:
+        """Decide and launch right after commits that may have unblocked something."""
+        while not self._stopping.is_set():
+            if not self.gateway.wake.wait(LISTEN_SECONDS) or self._stopping.is_set():
+                continue
+            started = time.monotonic()
+            if self.gateway.leadership.epoch is None:
+                self._announce()
+            else:
+                self.rounds.cycle()
+                self.rounds.gangs()
+            # At most half of the time, so that requests get their share of the processor.
+            self._stopping.wait(max(LEAST_PAUSE_SECONDS, time.monotonic() - started))
+
+    def _announce(self) -> None:
+        """Hand a wake-up on to the replica that leads."""
+        try:
+            announce(self.gateway.database)
+        except DatabaseUnavailable as error:
+            log.warning("wake_up_not_announced", detail=error.detail)
+
+    def _listen(self) -> None:
+        """Hear the wake-ups of other replicas; a broken line is mended, ticks go on meanwhile."""
+        while not self._stopping.is_set():
+            try:
+                with Listener(self.gateway.settings.url) as listener:
+                    while not self._stopping.is_set():
+                        heard = listener.wait(LISTEN_SECONDS)
+                        if heard and self.gateway.leadership.epoch is not None:
+                            self.gateway.wake.set()
+            except DatabaseUnavailable as error:
+                log.warning("wake_up_line_broken", detail=error.detail)
+                self._stopping.wait(RECONNECT_SECONDS)
