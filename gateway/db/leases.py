@@ -12,7 +12,7 @@ from gateway.db.tables import leader_lease
 from gateway.errors import StaleLeader
 
 _NOW_US = {
-    True: "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+    True: "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
     False: "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)",
 }
 

@@ -1,0 +1,186 @@
+"""The one place that builds objects and wires them: settings in, a running server out."""
+
+import json
+import os
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import structlog
+import uvicorn
+
+from gateway.api.app import create_app
+from gateway.api.tokens import TokenFile, new_token, token_line
+from gateway.backends.base import LaunchBackend
+from gateway.backends.kubeflow.backend import KubeflowBackend, KubeflowOptions
+from gateway.backends.local import LocalBackend
+from gateway.backends.simulated import SimulatedBackend
+from gateway.backends.virtual_fleet import virtual_fleet
+from gateway.core.vocabulary import BackendName, Role
+from gateway.db.engine import open_database
+from gateway.db.locking import lock_sqlite
+from gateway.db.migrations import check_head, upgrade
+from gateway.errors import StartupRefused
+from gateway.service.context import EVERY_NAMESPACE, Caller, Gateway, Leadership
+from gateway.settings import Settings
+from gateway.ticker import Ticker
+
+log = structlog.get_logger()
+CONTEXT_FILE = "context.json"
+
+
+def build_gateway(settings: Settings) -> Gateway:
+    """Open the database, make the back end, and give the wired parts.
+
+    Raises:
+        StartupRefused: the schema is not this release's, or the local back end is not allowed.
+    """
+    database = open_database(
+        settings.url,
+        pool_size=settings.database_pool_size,
+        has_pooler=settings.database_has_pooler,
+    )
+    check_head(database)
+    return Gateway(
+        database=database,
+        backend=build_backend(settings),
+        settings=settings,
+        leadership=Leadership(holder=f"{socket.gethostname()}-{secrets.token_hex(6)}"),
+    )
+
+
+def build_backend(settings: Settings) -> LaunchBackend:
+    """Make the back end that the settings name."""
+    match settings.backend:
+        case BackendName.LOCAL:
+            _require_local(settings)
+            return LocalBackend(
+                settings.state_dir / "attempts",
+                virtual_fleet(settings.virtual_fleet),
+                orphan_seconds=settings.orphan_seconds,
+            )
+        case BackendName.SIMULATED:
+            return SimulatedBackend(
+                virtual_fleet(settings.virtual_fleet), settings.state_dir / "simulated.json"
+            )
+        case BackendName.KUBEFLOW:
+            return KubeflowBackend(
+                KubeflowOptions(
+                    kubeconfig=settings.kubeconfig,
+                    namespaces=settings.namespaces,
+                    call_seconds=settings.cluster_call_seconds,
+                    priority_class=settings.pod_priority_class,
+                )
+            )
+
+
+def _require_local(settings: Settings) -> None:
+    if settings.allow_local_backend:
+        return
+    raise StartupRefused(
+        "the local back end starts processes on this machine for whoever may submit",
+        pointer="/backend",
+        value=settings.backend.value,
+        hint="use: gateway dev, or set TRAINING_GATEWAY_ALLOW_LOCAL_BACKEND=true "
+        "on a machine that is yours alone",
+    )
+
+
+def serve(settings: Settings) -> None:
+    """Run a server until SIGTERM; graceful: requests finish, the lease is given up."""
+    if settings.token_file is None:
+        raise StartupRefused(
+            "a server needs a file of accepted tokens",
+            pointer="/token_file",
+            hint="write one with: gateway serve --new-token NAME, "
+            "and set TRAINING_GATEWAY_TOKEN_FILE",
+        )
+    with _locked(settings):
+        _run(build_gateway(settings), TokenFile(settings.token_file), settings)
+
+
+def dev(settings: Settings) -> None:
+    """Run everything on this machine, with a token of its own that the command line picks up."""
+    settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _locked(settings):
+        upgrade(settings.url)
+        token = new_token()
+        tokens = settings.state_dir / "tokens"
+        developer = Caller(name="developer", role=Role.ADMIN, namespaces=(EVERY_NAMESPACE,))
+        _write_private(tokens, token_line(token, developer) + "\n")
+        gateway = build_gateway(settings)
+        bound = _bind(settings)
+        url = f"http://{settings.listen_host}:{bound.getsockname()[1]}"
+        context = settings.state_dir / CONTEXT_FILE
+        _write_private(context, json.dumps({"url": url, "token": token, "pid": os.getpid()}))
+        try:
+            _run(gateway, TokenFile(tokens), settings, bound)
+        finally:
+            context.unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked(settings: Settings) -> Iterator[None]:
+    lock = lock_sqlite(settings.url)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            lock.close()
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner may read, whole or not at all."""
+    partial = path.with_suffix(".partial")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    partial.replace(path)
+
+
+def _bind(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.listen_host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((settings.listen_host, settings.listen_port))
+    except OSError as error:
+        bound.close()
+        raise StartupRefused(
+            f"cannot listen on {settings.listen_host}:{settings.listen_port}: {error.strerror}",
+            pointer="/listen_port",
+            value=settings.listen_port,
+            hint="choose another with --port, or --port 0 for a free one",
+        ) from error
+    return bound
+
+
+def _run(
+    gateway: Gateway, tokens: TokenFile, settings: Settings, bound: socket.socket | None = None
+) -> None:
+    bound = bound or _bind(settings)
+    ticker = Ticker(gateway)
+    app = create_app(gateway, tokens)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=5,
+            timeout_keep_alive=30,
+        )
+    )
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    ticker.start()
+    log.info("listening", address=f"http://{bound.getsockname()[0]}:{bound.getsockname()[1]}")
+    try:
+        server.run(sockets=[bound])
+    finally:
+        ticker.stop()
+        gateway.database.close()
+        bound.close()

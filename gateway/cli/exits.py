@@ -1,0 +1,61 @@
+"""Exit codes, and how an error is told on a terminal: what, where, allowed, what to do next."""
+
+import sys
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from gateway.cli.terminal import clean
+from gateway.errors import (
+    Denied,
+    GatewayError,
+    GatewayUnreachable,
+    JobFailed,
+    NotFound,
+    TimedOut,
+    Unauthenticated,
+)
+
+FINE: Final = 0
+JOB_FAILED: Final = 1
+USAGE: Final = 2
+REFUSED: Final = 3
+NOT_FOUND: Final = 4
+DENIED: Final = 5
+UNREACHABLE: Final = 6
+TIMED_OUT: Final = 124
+INTERRUPTED: Final = 130
+
+_CODES: Final[tuple[tuple[type[GatewayError], int], ...]] = (
+    (JobFailed, JOB_FAILED),
+    (NotFound, NOT_FOUND),
+    (Denied, DENIED),
+    (Unauthenticated, DENIED),
+    (GatewayUnreachable, UNREACHABLE),
+    (TimedOut, TIMED_OUT),
+)
+
+
+def exit_code(error: GatewayError) -> int:
+    """Give the exit code of an error."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), REFUSED)
+
+
+def tell(error: GatewayError) -> None:
+    """Print an error on standard error."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(Text("error: ", style="bold red") + Text(clean(error.detail)))
+    if error.pointer:
+        console.print(Text(f"  at:      {clean(error.pointer)}"))
+    if error.value not in {None, ""}:
+        console.print(Text(f"  value:   {clean(str(error.value))}"))
+    if error.allowed:
+        console.print(Text(f"  allowed: {clean(', '.join(error.allowed))}"))
+    if error.hint:
+        console.print(Text("  next:    ", style="bold") + Text(clean(error.hint)))
+
+
+def say(text: str) -> None:
+    """Print a remark on standard error, so that standard output stays for scripts."""
+    print(clean(text), file=sys.stderr)  # noqa: T201 - a terminal program talks

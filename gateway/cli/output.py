@@ -1,0 +1,103 @@
+"""Prints views as a table, JSON, YAML, wide table or plain names."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+import yaml
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gateway.cli.terminal import clean
+
+Item = TypeVar("Item")
+
+
+class Format(StrEnum):
+    """How to print."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Item]):
+    """One column of a table; `is_wide` ones show with -o wide only."""
+
+    title: str
+    value: Callable[[Item], object]
+    is_wide: bool = False
+    is_number: bool = False
+
+
+STYLES = {
+    "running": "green",
+    "succeeded": "green",
+    "failed": "red",
+    "unhealthy": "red",
+    "cancelled": "yellow",
+    "held": "yellow",
+    "cordoned": "yellow",
+    "paused": "yellow",
+}
+
+
+def console() -> Console:
+    """Give the console for standard output."""
+    return Console(highlight=False, soft_wrap=False)
+
+
+def show_list(
+    items: Sequence[Item], columns: Sequence[Column[Item]], form: Format, name: str = "id"
+) -> None:
+    """Print many; `name` is the field that `-o name` prints."""
+    if form in {Format.JSON, Format.YAML}:
+        show_data([_plain(item) for item in items], form)
+        return
+    if form is Format.NAME:
+        for item in items:
+            print(clean(str(getattr(item, name))))  # noqa: T201 - for scripts
+        return
+    shown = [column for column in columns if form is Format.WIDE or not column.is_wide]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in shown:
+        table.add_column(column.title, justify="right" if column.is_number else "left")
+    for item in items:
+        table.add_row(*(_cell(column.value(item)) for column in shown))
+    console().print(table)
+
+
+def show_one(item: BaseModel, lines: Sequence[tuple[str, object]], form: Format) -> None:
+    """Print one thing as label and value, or as data."""
+    if form in {Format.JSON, Format.YAML}:
+        show_data(_plain(item), form)
+        return
+    width = max((len(label) for label, _ in lines), default=0)
+    out = console()
+    for label, value in lines:
+        if value not in {None, ""}:
+            out.print(Text(f"{label:<{width}}  ", style="bold") + _cell(value), soft_wrap=True)
+
+
+def show_data(data: object, form: Format) -> None:
+    """Print plain data as JSON or YAML."""
+    if form is Format.YAML:
+        print(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), end="")  # noqa: T201
+    else:
+        print(json.dumps(data, indent=2, ensure_ascii=False))  # noqa: T201 - for scripts
+
+
+def _plain(item: Any) -> object:
+    return item.model_dump(mode="json") if isinstance(item, BaseModel) else item
+
+
+def _cell(value: object) -> Text:
+    text = "-" if value is None or value == "" else clean(str(value))
+    return Text(text, style=STYLES.get(text, ""))

@@ -1,0 +1,27 @@
+"""Which gateway to talk to: options, the environment, or the file that `gateway dev` wrote."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gateway.sdk import Client
+
+
+@dataclass(slots=True)
+class Session:
+    """Options given before the command."""
+
+    url: str | None = None
+    token_file: Path | None = None
+    timeout_seconds: float = 30.0
+
+
+SESSION = Session()
+
+
+def client() -> "Client":
+    """Give a client for this invocation."""
+    from gateway.sdk import Client  # noqa: PLC0415 - keeps --help and completion fast
+
+    return Client(url=SESSION.url, token_file=SESSION.token_file, timeout=SESSION.timeout_seconds)
