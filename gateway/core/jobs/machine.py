@@ -54,8 +54,14 @@ def next_state(state: JobState, event: JobEvent) -> JobState:
         f"a job in state {state.value} does not take {event.value}",
         value=state.value,
         allowed=possible,
-        hint=f"possible now: {', '.join(possible)}" if possible else "the job has ended",
+        hint=_hint(state, possible),
     )
+
+
+def _hint(state: JobState, possible: tuple[str, ...]) -> str:
+    if state is JobState.STOPPING:
+        return "wait until its pods are gone"
+    return f"possible now: {', '.join(possible)}" if possible else "the job has ended"
 
 
 def settled(outcome: StopOutcome) -> JobState:
