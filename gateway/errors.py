@@ -8,6 +8,8 @@
     │   └── KeyReused                  an idempotency key came back with another body
     ├── MalformedBody             400  not YAML, not JSON, not UTF-8
     ├── BodyTooLarge              413
+    ├── UnsupportedMediaType      415  the body is of a type that this route does not read
+    ├── MethodNotAllowed          405  the address exists, but not for this method
     ├── Unauthenticated           401
     ├── Denied                    403
     ├── NotFound                  404
@@ -100,6 +102,20 @@ class BodyTooLarge(GatewayError, ValueError):
 
     code = "too_large"
     status = 413
+
+
+class UnsupportedMediaType(GatewayError, ValueError):
+    """The body is of a type that is not read here."""
+
+    code = "unsupported_media_type"
+    status = 415
+
+
+class MethodNotAllowed(GatewayError):
+    """The address exists, but not for this method."""
+
+    code = "method_not_allowed"
+    status = 405
 
 
 class Unauthenticated(GatewayError):

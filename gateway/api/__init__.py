@@ -1,0 +1,1 @@
+"""HTTP: parse, call the service, answer. No decision is taken here."""

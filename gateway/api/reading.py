@@ -1,0 +1,174 @@
+"""Reads bodies and query strings strictly: one bad byte, field or type is told with its place.
+
+Standard parsers forgive too much for a gateway: they take the last of two equal keys, NaN, and
+unknown fields. Nothing here knows a route.
+"""
+
+import difflib
+import json
+import types
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn, TypeVar, Union, get_args, get_origin
+from urllib.parse import parse_qsl
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from gateway.errors import InvalidInput, MalformedBody
+
+Model = TypeVar("Model", bound=BaseModel)
+MAX_QUERY_FIELDS = 100
+
+
+class QueryModel(BaseModel):
+    """Base of every route's query parameters; unknown ones are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+def parse_json(body: bytes) -> Any:
+    """Give the value of a JSON body.
+
+    Raises:
+        MalformedBody: not UTF-8, not JSON, NaN or infinite, nested too deep, or a key twice.
+    """
+    try:
+        text = body.decode("utf-8-sig")
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+    except UnicodeDecodeError as error:
+        raise MalformedBody(
+            f"the body is not UTF-8: byte {error.start}", hint="send UTF-8"
+        ) from error
+    except RecursionError as error:
+        raise MalformedBody("the body is nested too deep", hint="flatten it") from error
+    except json.JSONDecodeError as error:
+        raise MalformedBody(
+            f"the body is not JSON: {error.msg} in line {error.lineno} column {error.colno}",
+            hint="check it with: python -m json.tool",
+        ) from error
+    except ValueError as error:
+        raise MalformedBody(
+            f"the body cannot be read: {error}", hint="correct it and send it again"
+        ) from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise ValueError(f"key {key[:100]!r} stands twice in one object")
+    return found
+
+
+def _no_number(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+def read_model(model: type[Model], body: bytes) -> Model:
+    """Give the model that a JSON body holds; raises MalformedBody or InvalidInput."""
+    document = parse_json(body)
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        raise refusal(model, document, error) from error
+
+
+def read_query(model: type[Model], query_string: bytes) -> Model:
+    """Give the model that a query string holds; a field of tuple type may stand several times.
+
+    Raises:
+        InvalidInput: an unknown or repeated parameter, or a wrong value.
+        MalformedBody: bytes that are no query string.
+    """
+    try:
+        pairs = parse_qsl(
+            query_string.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=MAX_QUERY_FIELDS,
+        )
+    except ValueError as error:
+        raise MalformedBody("the query string cannot be read", hint="encode it") from error
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        field = model.model_fields.get(key)
+        if field is not None and get_origin(field.annotation) is tuple:
+            values.setdefault(key, []).extend(part for part in value.split(",") if part)
+        elif key in values:
+            raise InvalidInput(f"{key} is given twice", pointer=f"/{key}", hint="give it once")
+        else:
+            values[key] = value
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise refusal(model, values, error) from error
+
+
+def refusal(model: type[BaseModel], document: Any, error: ValidationError) -> InvalidInput:
+    """Turn pydantic's first complaint into ours: pointer, value, allowed and a suggestion."""
+    first, *others = error.errors(include_url=False)
+    place = pointer_to(document, first["loc"], is_missing=first["type"] == "missing")
+    more = f" (and {len(others)} more)" if others else ""
+    if first["type"] == "extra_forbidden":
+        return unknown_field(str(first["loc"][-1]), fields_at(model, first["loc"][:-1]), place)
+    expected = first.get("ctx", {}).get("expected", "")
+    allowed = tuple(part.strip("' ") for part in str(expected).replace(" or ", ", ").split(", "))
+    return InvalidInput(
+        f"{place or 'the body'}: {first['msg']}{more}",
+        pointer=place,
+        value=None if first["type"] == "missing" else first["input"],
+        allowed=allowed if expected else (),
+        hint="add this field" if first["type"] == "missing" else "correct this value",
+    )
+
+
+def unknown_field(name: str, known: Iterable[str], place: str) -> InvalidInput:
+    """Give the refusal of a field that nobody knows, with the nearest known name."""
+    known = tuple(sorted(known))
+    close = difflib.get_close_matches(name, known, n=1)
+    return InvalidInput(
+        f"unknown field {name[:100]!r}",
+        pointer=place,
+        value=name,
+        allowed=known,
+        hint=f"did you mean {close[0]!r}?" if close else "remove it",
+    )
+
+
+def pointer_to(document: Any, loc: tuple[int | str, ...], *, is_missing: bool = False) -> str:
+    """Give the JSON pointer of a complaint, without the union members that pydantic adds."""
+    parts: list[str] = []
+    present = document
+    for step in loc:
+        if _has(present, step):
+            present = present[step]
+        elif is_missing and step == loc[-1]:
+            present = None
+        else:
+            break
+        parts.append(str(step).replace("~", "~0").replace("/", "~1"))
+    return "".join(f"/{part}" for part in parts)
+
+
+def _has(document: Any, step: int | str) -> bool:
+    if isinstance(document, list):
+        return isinstance(step, int) and step < len(document)
+    return isinstance(document, Mapping) and step in document
+
+
+def fields_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[str, ...]:
+    """Give the field names of the model that stands at this place."""
+    present = model
+    for step in loc:
+        field = present.model_fields.get(str(step))
+        if field is not None:
+            present = next(iter(_models_in(field.annotation)), present)
+    return tuple(present.model_fields)
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in {tuple, list, dict, Union, types.UnionType}:
+        return [found for part in get_args(annotation) for found in _models_in(part)]
+    return []

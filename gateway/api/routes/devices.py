@@ -1,0 +1,48 @@
+"""Devices, and who holds them."""
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gateway.api.answers import answer
+from gateway.api.dependencies import PageQuery, plain, with_query
+from gateway.api.identifiers import DEVICE
+from gateway.api.openapi import described
+from gateway.core.vocabulary import DeviceKind
+from gateway.errors import NotFound
+from gateway.schemas.views import DevicePage, DeviceView
+from gateway.service import devices as service
+
+router = APIRouter(tags=["devices"])
+LONGEST_ID = 18
+
+
+class DevicesQuery(PageQuery):
+    """Which devices to list; what is left out does not filter."""
+
+    node: str = ""
+    kind: DeviceKind | None = None
+    free: bool | None = None
+
+
+@router.get("/devices", **described(DevicePage, query=DevicesQuery))
+def list_devices(request: Request) -> Response:
+    """List devices by node, kind and ordinal."""
+    ask, query = with_query(request, DevicesQuery)
+    wanted = service.DeviceFilter(node=query.node, kind=query.kind, free=query.free)
+    page = service.list_devices(
+        ask.gateway, ask.caller, wanted, ask.open_cursor(query), query.limit
+    )
+    return answer(page.model_copy(update={"next_cursor": ask.seal_cursor(page.next_cursor, query)}))
+
+
+@router.get(f"/devices/{DEVICE}", **described(DeviceView))
+def get_device(device_id: str, request: Request) -> Response:
+    """Give one device."""
+    ask = plain(request)
+    if not (device_id.isascii() and device_id.isdigit() and len(device_id) <= LONGEST_ID):
+        raise NotFound(
+            f"device {device_id[:64]!r} does not exist", hint="list devices: gateway device ls"
+        )
+    device = service.get_device(ask.gateway, ask.caller, int(device_id))
+    return answer(device, version=device.version)

@@ -1,0 +1,80 @@
+"""Problem details (RFC 9457): an error as a document, and the error again from the document.
+
+The server writes it, a batch answer carries it, the SDK reads it. Facts travel as fields, so that
+the class raised by the SDK equals the one that the server raised.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.errors import GatewayError, error_class
+from gateway.schemas.base import JsonObject, View
+
+MAX_SHOWN = 200
+"""Longest value shown back; a body is never echoed whole."""
+
+
+class Problem(View):
+    """An error as every route answers it (application/problem+json)."""
+
+    type: str = "about:blank"
+    """A URN that names the code."""
+    title: str = ""
+    status: int
+    code: str
+    """Stable; programs branch on this."""
+    detail: str
+    pointer: str = ""
+    """JSON pointer into what was submitted."""
+    hint: str = ""
+    """What to do next."""
+    value: Any = None
+    """What stood there, cut short."""
+    allowed: tuple[str, ...] = ()
+    request_id: str = ""
+
+
+def problem_of(error: GatewayError, request_id: str = "") -> JsonObject:
+    """Give the document of an error; empty fields are left out."""
+    problem = Problem(
+        type=f"urn:training-gateway:problem:{error.code}",
+        title=error.code.replace("_", " ").capitalize(),
+        status=error.status,
+        code=error.code,
+        detail=error.detail,
+        pointer=error.pointer,
+        hint=error.hint,
+        value=shown(error.value),
+        allowed=error.allowed,
+        request_id=request_id,
+    )
+    return {key: value for key, value in problem.model_dump(mode="json").items() if is_told(value)}
+
+
+def is_told(value: object) -> bool:
+    """Whether a field says anything."""
+    return value is not None and value not in ("", (), [])
+
+
+def shown(value: object) -> object:
+    """Give a value as it may stand in an answer: plain and short."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+
+
+def error_of(document: Mapping[str, Any], status: int) -> GatewayError:
+    """Give the error that a document describes; a plain GatewayError for an unknown code."""
+    code = str(document.get("code", ""))
+    error = error_class(code)(
+        str(document.get("detail") or f"the gateway answered {status}"),
+        pointer=str(document.get("pointer", "")),
+        hint=str(document.get("hint", "")),
+        value=document.get("value"),
+        allowed=tuple(str(item) for item in document.get("allowed", ())),
+    )
+    request_id = document.get("request_id")
+    if request_id:
+        error.add_note(f"request id {request_id}")
+    return error
