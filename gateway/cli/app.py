@@ -1,0 +1,97 @@
+"""Puts the commands together and runs one, turning errors into words and exit codes."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway import __version__
+from gateway.cli import definitions, exits, fleet, jobs, server
+from gateway.cli.session import SESSION, client
+from gateway.errors import GatewayError, InvalidInput
+
+SHELLS = ("bash", "zsh", "fish")
+COMPLETE_VARIABLE = "_GATEWAY_COMPLETE"
+EPILOG = "Exit codes: 0 fine, 1 job failed, 2 usage, 3 refused, 4 not found, 5 denied, \
+6 gateway unreachable, 124 timed out."
+
+
+def build() -> typer.Typer:
+    """Give the whole command line."""
+    app = typer.Typer(
+        name="gateway",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        help="Queue PyTorchJobs fairly, and start each gang on devices reserved before launch.",
+        epilog=EPILOG,
+    )
+    app.callback()(common)
+    jobs.register(app)
+    app.add_typer(definitions.queue_app(), name="queue")
+    app.add_typer(definitions.cohort_app(), name="cohort")
+    app.add_typer(definitions.flavor_app(), name="flavor")
+    for name, command in (
+        ("apply", definitions.apply),
+        ("export", definitions.export),
+        ("share", definitions.share),
+        ("whoami", whoami),
+        ("completion", completion),
+    ):
+        app.command(name)(command)
+    app.add_typer(fleet.node_app(), name="node")
+    app.add_typer(fleet.device_app(), name="device")
+    server.register(app)
+    return app
+
+
+def common(
+    url: Annotated[str | None, typer.Option(help="Gateway to talk to.")] = None,
+    token_file: Annotated[Path | None, typer.Option(help="File with the token.")] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds for one request.")] = 30.0,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Take the options that stand before the command."""
+    if version:
+        print(__version__)  # noqa: T201 - what was asked for
+        raise typer.Exit
+    SESSION.url, SESSION.token_file, SESSION.timeout_seconds = url, token_file, timeout
+
+
+def whoami() -> None:
+    """Say who the gateway thinks you are."""
+    me = client().whoami()
+    exits.say(f"{me.name}, {me.role.value}, namespaces: {', '.join(me.namespaces)}")
+
+
+def completion(
+    shell: Annotated[str, typer.Argument(help="bash, zsh or fish.")] = "bash",
+) -> None:
+    """Print a completion script.
+
+    Example: source <(gateway completion bash)
+    """
+    if shell not in SHELLS:
+        raise InvalidInput(
+            f"no completion for {shell!r}",
+            pointer="SHELL",
+            value=shell,
+            allowed=SHELLS,
+            hint="source <(gateway completion bash)",
+        )
+    os.environ[COMPLETE_VARIABLE] = f"source_{shell}"
+    typer.main.get_command(build()).main([], prog_name="gateway")
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and give its exit code."""
+    command = typer.main.get_command(build())
+    try:
+        command.main(arguments, prog_name="gateway")
+    except GatewayError as error:
+        exits.tell(error)
+        return exits.exit_code(error)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else exits.USAGE
+    return exits.FINE

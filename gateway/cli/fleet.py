@@ -1,0 +1,180 @@
+"""Commands on nodes and devices: lists, cordon, and the map of who holds what."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from gateway.cli import exits
+from gateway.cli.jobs import Output
+from gateway.cli.output import Column, Format, console, show_data, show_list, show_one
+from gateway.cli.session import client
+from gateway.cli.terminal import clean, cores, gibibytes
+from gateway.core.vocabulary import DeviceHealth, DeviceKind
+from gateway.schemas.views import DeviceView, NodeView
+
+
+def state_of(device: DeviceView) -> str:
+    """Give a device's state in one word."""
+    if not device.is_present:
+        return "absent"
+    if device.health is not DeviceHealth.HEALTHY:
+        return device.health.value
+    if device.is_foreign:
+        return "foreign"
+    return "free" if device.is_free else "held"
+
+
+def holder_of(device: DeviceView) -> str:
+    """Give who holds a device, or nothing."""
+    if device.holder is None:
+        return ""
+    return f"{device.holder.job_name} {device.holder.pod_set} {device.holder.index}"
+
+
+NODE_COLUMNS: list[Column[NodeView]] = [
+    Column("NAME", lambda node: node.name),
+    Column("TYPE", lambda node: node.machine_type),
+    Column("HEALTH", lambda node: node.health.value if node.is_present else "absent"),
+    Column("GPUS", lambda node: f"{node.gpus_free}/{node.gpus_total}", is_number=True),
+    Column("NICS", lambda node: f"{node.rdma_free}/{node.rdma_total}", is_number=True),
+    Column("CPU FREE", lambda node: cores(node.cpu_millis_free), is_number=True),
+    Column("MEMORY FREE", lambda node: gibibytes(node.memory_bytes_free), is_number=True),
+]
+DEVICE_COLUMNS: list[Column[DeviceView]] = [
+    Column("ID", lambda device: device.id, is_number=True),
+    Column("NODE", lambda device: device.node),
+    Column("KIND", lambda device: device.kind.value),
+    Column("NAME", lambda device: device.name),
+    Column("STATE", state_of),
+    Column("HOLDER", holder_of),
+    Column("NUMA", lambda device: device.numa, is_number=True),
+    Column("RAIL", lambda device: device.rail if device.rail >= 0 else "", is_number=True),
+    Column("PCI", lambda device: device.pci_address, is_wide=True),
+    Column("UUID", lambda device: device.uuid, is_wide=True),
+]
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+FREE, FOREIGN, SICK, ABSENT, HIDDEN = ".", "x", "!", "-", "#"
+COLOURS = ("green", "cyan", "magenta", "yellow", "blue", "bright_red")
+
+
+def node_app() -> typer.Typer:
+    """Give the commands below `gateway node`."""
+    app = typer.Typer(no_args_is_help=True, help="Nodes: ls, show, cordon, uncordon.")
+    name_argument = typer.Argument(metavar="NODE")
+
+    @app.command("ls")
+    def ls(output: Output = Format.TABLE) -> None:
+        """List nodes."""
+        show_list(client().nodes.list(), NODE_COLUMNS, output, name="name")
+
+    @app.command("show")
+    def show(name: Annotated[str, name_argument], output: Output = Format.TABLE) -> None:
+        """Show one node and its devices."""
+        connection = client()
+        node = connection.nodes.get(name)
+        show_one(node, [(c.title.lower(), c.value(node)) for c in NODE_COLUMNS], output)
+        if output is Format.TABLE:
+            show_list(connection.devices.list(node=name), DEVICE_COLUMNS, output)
+
+    @app.command("cordon")
+    def cordon(
+        name: Annotated[str, name_argument],
+        reason: Annotated[str, typer.Option(help="Why; shown in explain.")] = "",
+    ) -> None:
+        """Admit nothing more onto a node; what runs goes on."""
+        node = client().nodes.cordon(name, reason)
+        exits.say(f"node {node.name}: {node.health.value}")
+
+    @app.command("uncordon")
+    def uncordon(name: Annotated[str, name_argument]) -> None:
+        """Admit onto a node again."""
+        node = client().nodes.uncordon(name)
+        exits.say(f"node {node.name}: {node.health.value}")
+
+    return app
+
+
+def device_app() -> typer.Typer:
+    """Give the commands below `gateway device`."""
+    app = typer.Typer(no_args_is_help=True, help="Devices: ls, show, map.")
+    node_option = typer.Option("--node", help="Only this node.")
+
+    @app.command("ls")
+    def ls(
+        node: Annotated[str | None, node_option] = None,
+        kind: Annotated[DeviceKind | None, typer.Option(help="gpu or rdma.")] = None,
+        output: Output = Format.TABLE,
+    ) -> None:
+        """List devices and who holds them."""
+        found = client().devices.list(node=node or "", kind=kind.value if kind else "")
+        show_list(found, DEVICE_COLUMNS, output)
+
+    @app.command("show")
+    def show(
+        device_id: Annotated[int, typer.Argument(metavar="ID")], output: Output = Format.TABLE
+    ) -> None:
+        """Show one device."""
+        device = client().devices.get(device_id)
+        show_one(device, [(c.title.lower(), c.value(device)) for c in DEVICE_COLUMNS], output)
+
+    @app.command("map")
+    def device_map(
+        node: Annotated[str | None, node_option] = None, output: Output = Format.TABLE
+    ) -> None:
+        """Draw nodes by GPU and NIC cells: a letter for each job that holds some."""
+        devices = client().devices.list(node=node or "")
+        if output is not Format.TABLE:
+            show_data([device.model_dump(mode="json") for device in devices], output)
+            return
+        for line in map_lines(devices):
+            console().print(line, soft_wrap=True)
+
+    return app
+
+
+def map_lines(devices: Sequence[DeviceView]) -> list[Text]:
+    """Give the map: a line a node, a legend of the jobs, a legend of the signs."""
+    letters = _letters(devices)
+    nodes = sorted({device.node for device in devices})
+    width = max((len(node) for node in nodes), default=4)
+    lines = [Text(f"{'NODE':<{width}}  GPUs      NICs", style="bold")]
+    for node in nodes:
+        line = Text(f"{clean(node):<{width}}  ")
+        for kind in (DeviceKind.GPU, DeviceKind.RDMA):
+            cells = [d for d in devices if d.node == node and d.kind is kind]
+            for device in sorted(cells, key=lambda d: d.ordinal):
+                line.append(*_cell(device, letters))
+            line.append(" " * max(2, 10 - len(cells)))
+        lines.append(line)
+    for job, letter in letters.items():
+        count = sum(1 for d in devices if d.holder and d.holder.job_name == job)
+        lines.append(Text(f"{letter}  {clean(job)} ({count} devices)", style=_colour(letter)))
+    signs = f"{FREE} free  {HIDDEN} held by others  {FOREIGN} foreign  {SICK} sick  {ABSENT} absent"
+    lines.append(Text(signs, style="dim"))
+    return lines
+
+
+def _letters(devices: Sequence[DeviceView]) -> dict[str, str]:
+    jobs = sorted({device.holder.job_name for device in devices if device.holder})
+    return {job: LETTERS[index % len(LETTERS)] for index, job in enumerate(jobs)}
+
+
+def _cell(device: DeviceView, letters: dict[str, str]) -> tuple[str, str]:
+    match state_of(device):
+        case "free":
+            return FREE, "dim"
+        case "absent":
+            return ABSENT, "dim"
+        case "foreign":
+            return FOREIGN, "red"
+        case "held":
+            letter = letters[device.holder.job_name] if device.holder else HIDDEN
+            return letter, _colour(letter)
+        case _:
+            return SICK, "red"
+
+
+def _colour(letter: str) -> str:
+    return COLOURS[(ord(letter) - ord("A")) % len(COLOURS)]

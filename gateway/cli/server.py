@@ -1,0 +1,179 @@
+"""Commands that run or prepare a server: dev, serve, db, doctor. They need the server extra."""
+
+import importlib.util
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli import exits
+from gateway.cli.output import Column, Format, show_list
+from gateway.core.vocabulary import ENVIRONMENT_PREFIX, BackendName
+from gateway.errors import NotFound, StartupRefused
+
+Port = Annotated[int | None, typer.Option(help="Port; 0 takes a free one.")]
+StateDir = Annotated[Path | None, typer.Option(help="Folder for the database and attempts.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command("dev")(dev)
+    app.command("serve")(serve)
+    app.command("doctor")(doctor)
+    app.add_typer(db_app(), name="db")
+
+
+def _settings(**given: Any) -> Any:
+    """Give the settings: flags win over the environment."""
+    if importlib.util.find_spec("sqlalchemy") is None:
+        raise StartupRefused(
+            "this command needs the server extra",
+            hint="install it: pip install 'training-gateway[server]'",
+        )
+    from gateway.settings import Settings  # noqa: PLC0415 - server extra
+
+    return Settings(**{name: value for name, value in given.items() if value is not None})
+
+
+def dev(
+    port: Port = None,
+    state_dir: StateDir = None,
+    fleet: Annotated[
+        str | None, typer.Option(help="Virtual nodes, for example 2xdgx-h100,1xcpu.")
+    ] = None,
+    backend: Annotated[
+        BackendName, typer.Option(help="local runs real processes; simulated runs none.")
+    ] = BackendName.LOCAL,
+    ephemeral: Annotated[
+        bool, typer.Option("--ephemeral", help="Fresh state, thrown away at the end.")
+    ] = False,
+) -> None:
+    """Run everything on this machine: SQLite, local processes, a virtual fleet.
+
+    Other commands on this machine find it by themselves. Ctrl-C ends it.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="training-gateway-")) if ephemeral else state_dir
+    settings = _settings(
+        listen_port=port,
+        state_dir=folder,
+        virtual_fleet=fleet,
+        backend=backend,
+        allow_local_backend=True,
+        allow_unsafe_templates=True if _asks_unsafe() else None,
+        keep_finished_seconds=60 if ephemeral else None,
+    )
+    from gateway import bootstrap  # noqa: PLC0415 - server extra
+
+    try:
+        bootstrap.dev(settings)
+    finally:
+        if ephemeral and folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _asks_unsafe() -> bool:
+    return os.environ.get(f"{ENVIRONMENT_PREFIX}ALLOW_UNSAFE_TEMPLATES", "") in {"1", "true"}
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address; loopback by default.")] = None,
+    port: Port = None,
+    token_file: Annotated[Path | None, typer.Option(help="Accepted tokens, one a line.")] = None,
+    new_token: Annotated[
+        str | None, typer.Option(help="Add a token for NAME to the file, print it, and exit.")
+    ] = None,
+    role: Annotated[str, typer.Option(help="Role of the new token: user or admin.")] = "user",
+    namespaces: Annotated[str, typer.Option(help="Its namespaces: a,b or *.")] = "default",
+) -> None:
+    """Run the server with the settings of the environment.
+
+    Examples:
+      gateway serve --token-file tokens --new-token alice --namespaces team-a
+
+      TRAINING_GATEWAY_DATABASE_URL=postgresql://... gateway serve --token-file tokens
+    """
+    settings = _settings(listen_host=host, listen_port=port, token_file=token_file)
+    if new_token is not None:
+        _add_token(settings.token_file, new_token, role, namespaces)
+        return
+    from gateway import bootstrap  # noqa: PLC0415 - server extra
+
+    bootstrap.serve(settings)
+
+
+def _add_token(file: Path | None, name: str, role: str, namespaces: str) -> None:
+    from gateway.api.tokens import new_token, token_line  # noqa: PLC0415 - server extra
+    from gateway.core.vocabulary import Role  # noqa: PLC0415 - beside its user
+    from gateway.service.context import Caller  # noqa: PLC0415 - server extra
+
+    if file is None:
+        raise NotFound("no token file is named", hint="give --token-file FILE")
+    token = new_token()
+    caller = Caller(name=name, role=Role(role), namespaces=tuple(namespaces.split(",")))
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(descriptor, "a") as lines:
+        lines.write(token_line(token, caller) + "\n")
+    exits.say(f"added to {file}; the token is shown this once:")
+    print(token)  # noqa: T201 - what was asked for
+
+
+def db_app() -> typer.Typer:
+    """Give the commands below `gateway db`."""
+    app = typer.Typer(no_args_is_help=True, help="The database: upgrade, check, backup.")
+    url_option = typer.Option("--url", help="Database; the settings' one otherwise.")
+
+    @app.command("upgrade")
+    def upgrade(url: Annotated[str | None, url_option] = None) -> None:
+        """Create or migrate the schema; safe to repeat."""
+        settings = _settings(database_url=url)
+        from gateway.db import migrations  # noqa: PLC0415 - server extra
+
+        exits.say(f"the database is at revision {migrations.upgrade(settings.url)}")
+
+    @app.command("check")
+    def check(url: Annotated[str | None, url_option] = None) -> None:
+        """Say whether the schema is this release's."""
+        settings = _settings(database_url=url)
+        from gateway.db import engine, migrations  # noqa: PLC0415 - server extra
+
+        database = engine.open_database(settings.url, pool_size=2)
+        migrations.check_head(database)
+        exits.say(f"fine: revision {migrations.current_revision(database)}")
+        database.close()
+
+    @app.command("backup")
+    def backup(
+        target: Annotated[Path, typer.Argument(help="New file.")],
+        url: Annotated[str | None, url_option] = None,
+    ) -> None:
+        """Copy a SQLite database while it is in use; for PostgreSQL use pg_dump."""
+        settings = _settings(database_url=url)
+        from gateway.db import backups  # noqa: PLC0415 - server extra
+
+        backups.backup(settings.url, target)
+        exits.say(f"written to {target}")
+
+    return app
+
+
+def doctor(
+    kubeconfig: Annotated[Path | None, typer.Option(help="Cluster credentials.")] = None,
+    output: Annotated[Format, typer.Option("--output", "-o")] = Format.TABLE,
+) -> None:
+    """Check the cluster: reachable, versions, rights, and what devices could be guaranteed."""
+    settings = _settings(kubeconfig=kubeconfig)
+    from gateway.backends.kubeflow.doctor import Check, examine  # noqa: PLC0415 - server extra
+
+    columns: list[Column[Check]] = [
+        Column("CHECK", lambda item: item.name),
+        Column("OK", lambda item: "yes" if item.ok else "NO"),
+        Column("DETAIL", lambda item: item.detail),
+        Column("NEXT", lambda item: item.fix),
+    ]
+    found = examine(settings.kubeconfig, settings.namespaces)
+    show_list(found, columns, output, name="name")
+    if not all(item.ok for item in found):
+        raise typer.Exit(exits.REFUSED)
