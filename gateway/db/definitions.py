@@ -1,8 +1,8 @@
-"""Queues, cohorts, flavors and their quotas in the database: plain rows, changed by version.
+"""Queues, cohorts, flavors and their quotas in the database, as plain rows.
 
 Whoever changes a definition first calls `state.bump_generation`: it makes plans of the old
-definitions void, and its row lock lets one definition writer in at a time. What makes sense is
-checked by the service; the constraints here only keep nonsense out.
+definitions void, and its row lock lets one definition writer in at a time. What makes sense, and
+whether the version is still the one that was read, is checked by the service.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,6 @@ from gateway.db.tables import (
     queues,
     quotas,
 )
-from gateway.errors import NotFound, StaleVersion
 
 
 class Noun(StrEnum):
@@ -44,61 +43,27 @@ def list_rows(connection: Connection, noun: Noun) -> Sequence[Row]:
     return connection.execute(select(table).order_by(table.c.name)).mappings().all()
 
 
-def get_row(connection: Connection, noun: Noun, name: str) -> Row | None:
-    """Give one row."""
-    table = _TABLES[noun]
-    return connection.execute(select(table).where(table.c.name == name)).mappings().first()
-
-
 def insert_row(writer: Writer, noun: Noun, values: Mapping[str, Any]) -> None:
     """Insert a definition; a taken name raises IntegrityError, so look first."""
     writer.connection.execute(insert(_TABLES[noun]).values(**values))
 
 
-def update_row(
-    writer: Writer, noun: Noun, name: str, values: Mapping[str, Any], if_version: int | None
-) -> None:
-    """Change a definition; with `if_version`, only if it still has that version.
-
-    Raises:
-        NotFound: there is none of that name.
-        StaleVersion: it has another version by now.
-    """
+def update_row(writer: Writer, noun: Noun, name: str, values: Mapping[str, Any]) -> None:
+    """Change a definition and count its version up."""
     table = _TABLES[noun]
-    _require_version(writer.connection, noun, name, if_version)
     writer.connection.execute(
         update(table).where(table.c.name == name).values(**values, version=table.c.version + 1)
     )
 
 
-def delete_row(writer: Writer, noun: Noun, name: str, if_version: int | None) -> None:
-    """Delete a definition with its quotas; raises as `update_row` does."""
+def delete_row(writer: Writer, noun: Noun, name: str) -> None:
+    """Delete a definition with its quotas and defaults."""
     table = _TABLES[noun]
-    _require_version(writer.connection, noun, name, if_version)
     if noun is not Noun.FLAVOR:
         replace_quotas(writer, noun, name, [])
     if noun is Noun.QUEUE:
         replace_namespaces(writer, name, [])
     writer.connection.execute(delete(table).where(table.c.name == name))
-
-
-def _require_version(connection: Connection, noun: Noun, name: str, if_version: int | None) -> None:
-    table = _TABLES[noun]
-    statement = select(table.c.version).where(table.c.name == name).with_for_update()
-    found = connection.execute(statement).scalar_one_or_none()
-    if found is None:
-        raise NotFound(
-            f"{noun.value} {name[:63]!r} does not exist",
-            value=name[:63],
-            hint=f"list them with: gateway {noun.value} ls",
-        )
-    if if_version is not None and found != if_version:
-        raise StaleVersion(
-            f"{noun.value} {name} is at version {found}, not {if_version}",
-            value=if_version,
-            allowed=(str(found),),
-            hint="read it again and repeat the change on what it is now",
-        )
 
 
 def list_quotas(connection: Connection, noun: Noun) -> dict[str, list[Row]]:

@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, RowMapping, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from gateway.db.group_commit import GroupCommit
-from gateway.errors import DatabaseUnavailable, StartupRefused
+from gateway.errors import DatabaseUnavailable, InvalidInput, StartupRefused
 
 Result = TypeVar("Result")
 Row = RowMapping
@@ -101,7 +101,8 @@ class Database:
 
     def run_grouped(self, work: Callable[[Writer], Result]) -> Result:
         """Run a short write in a savepoint of a transaction that concurrent callers share."""
-        return self._group.run(work)
+        with _translated():
+            return self._group.run(work)
 
     def close(self) -> None:
         """Close every connection."""
@@ -186,9 +187,17 @@ def _open_postgresql(url: URL, pool_size: int, *, has_pooler: bool) -> Engine:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Turn what the driver raises for a missing, locked or broken server into our own error."""
+    """Turn what the driver raises for a missing, locked or broken server into our own error.
+
+    A value that the database cannot take is the caller's fault, wherever it slipped through.
+    """
     try:
         yield
+    except (DataError, OverflowError, UnicodeEncodeError) as error:
+        raise InvalidInput(
+            f"a value cannot be stored: {_first_line(error)}",
+            hint="remove control characters and broken Unicode; numbers have at most 63 bits",
+        ) from error
     except (OperationalError, PoolTimeout) as error:
         raise DatabaseUnavailable(
             f"the database does not answer: {_first_line(error)}", hint="try again shortly"

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, insert, select
+from sqlalchemy import Connection, Select, func, insert, literal, select, text, tuple_
 
-from gateway.db.engine import Writer
+from gateway.db.engine import Row, Writer
 from gateway.db.tables import events, jobs
 
 
@@ -40,6 +40,7 @@ def append_events(writer: Writer, new: Sequence[NewEvent]) -> None:
                     "job_id": event.job_id,
                     "detail": event.detail[:2000],
                     "data": dict(event.data),
+                    "xact_id": writer.xact_id,
                 }
                 for event in new
             ],
@@ -59,17 +60,36 @@ class EventFilter:
     namespaces: tuple[str, ...] | None = None
 
 
-def list_events(connection: Connection, wanted: EventFilter) -> Sequence[RowMapping]:
-    """Give events by id, with the job's public id and namespace."""
+def list_events(connection: Connection, wanted: EventFilter) -> Sequence[Row]:
+    """Give events with their job's public id and namespace.
+
+    One job's events come by id. All events come in an order in which nothing can turn up later
+    before something that was told: by transaction, and on PostgreSQL only those that are older
+    than every open transaction. `after_id` is then a place to resume from that misses none.
+    """
     statement = (
         select(events, jobs.c.uid, jobs.c.namespace)
         .select_from(events.outerjoin(jobs, jobs.c.id == events.c.job_id))
-        .where(events.c.id > wanted.after_id)
-        .order_by(events.c.id)
         .limit(wanted.limit)
     )
-    if wanted.job_id is not None:
-        statement = statement.where(events.c.job_id == wanted.job_id)
     if wanted.namespaces is not None:
         statement = statement.where(jobs.c.namespace.in_(wanted.namespaces))
+    if wanted.job_id is None:
+        statement = _in_told_order(statement, connection, wanted.after_id)
+    else:
+        is_next = (events.c.job_id == wanted.job_id, events.c.id > wanted.after_id)
+        statement = statement.where(*is_next).order_by(events.c.id)
     return connection.execute(statement).mappings().all()
+
+
+def _in_told_order(statement: Select[Any], connection: Connection, after_id: int) -> Select[Any]:
+    place = (events.c.xact_id, events.c.id)
+    if connection.dialect.name == "postgresql":
+        oldest_open = text("CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)")
+        statement = statement.where(events.c.xact_id < oldest_open)
+    if after_id:
+        told = select(events.c.xact_id).where(events.c.id <= after_id)
+        last = told.order_by(events.c.id.desc()).limit(1).scalar_subquery()
+        after = tuple_(func.coalesce(last, 0), literal(after_id))
+        statement = statement.where(tuple_(*place) > after)
+    return statement.order_by(*place)

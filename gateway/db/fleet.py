@@ -7,10 +7,10 @@ taken by nobody. Free amounts are recomputed from what is live, so a shrunken no
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, and_, insert, select, update
+from sqlalchemy import Connection, and_, insert, select, update
 
 from gateway.core.devices.seen import DeviceSeen, NodeSeen
-from gateway.db.engine import Writer
+from gateway.db.engine import Row, Writer
 from gateway.db.events import NewEvent, append_events
 from gateway.db.judge import recompute_free
 from gateway.db.tables import devices, node_amounts, nodes
@@ -48,12 +48,12 @@ def _event(at_us: int, kind: str, node: str) -> NewEvent:
     return NewEvent(at_us=at_us, kind=kind, actor=INVENTORY_ACTOR, detail=node)
 
 
-def _known_nodes(connection: Connection) -> dict[str, RowMapping]:
+def _known_nodes(connection: Connection) -> dict[str, Row]:
     return {row["name"]: row for row in connection.execute(select(nodes)).mappings()}
 
 
 def _sync_node(
-    writer: Writer, node: NodeSeen, known: RowMapping | None, at_us: int
+    writer: Writer, node: NodeSeen, known: Row | None, at_us: int
 ) -> tuple[int, bool, str]:
     """Give the node's id, whether anything of it changed, and the event to tell."""
     facts = _node_facts(node)
@@ -76,7 +76,7 @@ def _sync_node(
     return node_id, has_changed, words
 
 
-def _words(known: RowMapping, facts: Mapping[str, Any]) -> str:
+def _words(known: Row, facts: Mapping[str, Any]) -> str:
     if not known["is_present"]:
         return "node_returned"
     if known["uid"] != facts["uid"]:
@@ -97,7 +97,7 @@ def _node_facts(node: NodeSeen) -> dict[str, Any]:
     }
 
 
-def _differs(row: RowMapping, facts: Mapping[str, Any], names: Iterable[str]) -> bool:
+def _differs(row: Row, facts: Mapping[str, Any], names: Iterable[str]) -> bool:
     return any(row[name] != facts[name] for name in names)
 
 
@@ -189,3 +189,16 @@ def _mark_absent(writer: Writer, node_id: int) -> None:
         .where(nodes.c.id == node_id)
         .values(is_present=False, version=nodes.c.version + 1, xact_id=writer.xact_id)
     )
+
+
+def set_cordon(writer: Writer, node: Row, reason: str) -> bool:
+    """Take a node out of use for this reason, or into use again; False when it was so already."""
+    wanted = {"is_cordoned": bool(reason), "cordon_reason": reason}
+    if all(node[name] == value for name, value in wanted.items()):
+        return False
+    writer.connection.execute(
+        update(nodes)
+        .where(nodes.c.id == node["id"])
+        .values(**wanted, version=nodes.c.version + 1, xact_id=writer.xact_id)
+    )
+    return True

@@ -138,6 +138,7 @@ def _insert_attempt(writer: Writer, grant: Grant) -> int:
 
 
 def _reserve_pod(writer: Writer, attempt_id: int, pod: GrantPod) -> None:
+    _lock_usable_node(writer, pod.node_id)
     for resource, amount in sorted(pod.amounts.items()):
         taken = writer.connection.execute(
             update(node_amounts)
@@ -150,9 +151,6 @@ def _reserve_pod(writer: Writer, attempt_id: int, pod: GrantPod) -> None:
         )
         if taken.rowcount == 0 and amount:
             raise GrantConflict(f"node {pod.node_id} has no {amount} {resource} left")
-    writer.connection.execute(
-        update(nodes).where(nodes.c.id == pod.node_id).values(xact_id=writer.xact_id)
-    )
     assignment_id = int(
         writer.connection.execute(
             insert(assignments)
@@ -168,6 +166,22 @@ def _reserve_pod(writer: Writer, attempt_id: int, pod: GrantPod) -> None:
         ).scalar_one()
     )
     _grant_devices(writer, assignment_id, pod)
+
+
+def _lock_usable_node(writer: Writer, node_id: int) -> None:
+    """Lock the node's row and mark it changed; it may have been cordoned since the plan."""
+    locked = writer.connection.execute(
+        update(nodes)
+        .where(
+            nodes.c.id == node_id,
+            nodes.c.is_present,
+            ~nodes.c.is_cordoned,
+            nodes.c.health == DeviceHealth.HEALTHY,
+        )
+        .values(xact_id=writer.xact_id)
+    )
+    if locked.rowcount == 0:
+        raise GrantConflict(f"node {node_id} takes no new pods")
 
 
 def _grant_devices(writer: Writer, assignment_id: int, pod: GrantPod) -> None:
@@ -270,11 +284,18 @@ def _free_amounts(writer: Writer, attempt_id: int) -> None:
 def recompute_free(writer: Writer, node_ids: Sequence[int]) -> None:
     """Set each node's free amounts to total less foreign use less live assignments, at least 0.
 
-    Recomputing instead of adding back keeps the figures right when a node shrank meanwhile.
+    Recomputing instead of adding back keeps the figures right when a node shrank meanwhile. The
+    nodes' rows are locked first, so that no reservation can slip in between reading and writing.
     """
     if not node_ids:
         return
     connection = writer.connection
+    connection.execute(
+        select(nodes.c.id)
+        .where(nodes.c.id.in_(node_ids))
+        .order_by(nodes.c.id)
+        .with_for_update(key_share=True)
+    )
     held: dict[tuple[int, str], int] = {}
     live = select(assignments.c.node_id, assignments.c.amounts).where(
         assignments.c.node_id.in_(node_ids), assignments.c.is_live

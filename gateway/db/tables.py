@@ -372,7 +372,9 @@ events = Table(
     Column("actor", String(128), nullable=False),
     Column("detail", Text, nullable=False, server_default=""),
     Column("data", Json, nullable=False),
+    Column("xact_id", BigInteger, nullable=False, doc="Gives the order in which they are told."),
     Index("ix_events_job_id_id", "job_id", "id"),
+    Index("ix_events_xact_id_id", "xact_id", "id"),
 )
 
 log_tails = Table(

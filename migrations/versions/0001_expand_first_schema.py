@@ -390,10 +390,12 @@ def _create_events() -> None:
         sa.Column("actor", sa.String(length=128), nullable=False),
         sa.Column("detail", sa.Text(), server_default="", nullable=False),
         sa.Column("data", Json, nullable=False),
+        sa.Column("xact_id", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name="fk_events_job_id"),
         sa.PrimaryKeyConstraint("id", name="pk_events"),
     )
     op.create_index("ix_events_job_id_id", "events", ["job_id", "id"], unique=False)
+    op.create_index("ix_events_xact_id_id", "events", ["xact_id", "id"], unique=False)
 
 
 def _create_namespace_defaults() -> None:

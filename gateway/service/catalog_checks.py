@@ -1,0 +1,183 @@
+"""What a definition must satisfy, given all the others. Every refusal says where and what instead.
+
+Checks only: nothing here reads or writes the database.
+"""
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+from gateway.errors import InvalidInput
+from gateway.schemas.definitions import CohortSpec, FlavorSpec, QueueSpec, QuotaSpec
+from gateway.service.catalog import Catalog, Spec
+
+RESOURCES = ("cpu", "gpu", "memory", "pods", "rdma", "ephemeral-storage")
+VENDOR_NAMES = {"nvidia.com/gpu": "gpu", "amd.com/gpu": "gpu"}
+EXTENDED = re.compile(
+    r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9][-A-Za-z0-9_.]*|hugepages-\w+)$"
+)
+NAMESPACE = re.compile(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")
+
+
+def check_spec(catalog: Catalog, spec: Spec, pointer: str = "") -> None:
+    """Check one counted definition against the catalog that is to be.
+
+    Raises:
+        InvalidInput: with the pointer to what is wrong.
+    """
+    if isinstance(spec, QueueSpec):
+        _check_queue(catalog, spec, pointer)
+    elif isinstance(spec, CohortSpec):
+        _check_cohort(catalog, spec, pointer)
+
+
+def _check_queue(catalog: Catalog, spec: QueueSpec, pointer: str) -> None:
+    if spec.cohort is not None:
+        _require_known("cohort", spec.cohort, catalog.cohorts, f"{pointer}/cohort")
+    for index, flavor in enumerate(spec.flavors):
+        _require_known("flavor", flavor, catalog.flavors, f"{pointer}/flavors/{index}")
+    if spec.priority_min > spec.priority_max:
+        raise InvalidInput(
+            f"priority_min {spec.priority_min} is above priority_max {spec.priority_max}",
+            pointer=f"{pointer}/priority_min",
+            value=spec.priority_min,
+            allowed=(f"at most {spec.priority_max}",),
+            hint="swap them; a higher number runs sooner",
+        )
+    _check_namespaces(spec, pointer)
+    _check_quotas(catalog, spec.quotas, has_parent=spec.cohort is not None, pointer=pointer)
+
+
+def _check_namespaces(spec: QueueSpec, pointer: str) -> None:
+    for field in ("namespaces", "default_for"):
+        for index, name in enumerate(getattr(spec, field)):
+            is_every = name == "*" and field == "namespaces"
+            if not is_every and not NAMESPACE.match(name):
+                raise InvalidInput(
+                    f"{name!r} is no namespace name",
+                    pointer=f"{pointer}/{field}/{index}",
+                    value=name,
+                    hint="lower-case letters, digits and dashes, at most 63; '*' means all",
+                )
+    if "*" in spec.namespaces:
+        return
+    shut_out = sorted(set(spec.default_for) - set(spec.namespaces))
+    if shut_out:
+        raise InvalidInput(
+            f"queue {spec.name} is the default of {shut_out[0]}, but does not take its jobs",
+            pointer=f"{pointer}/default_for",
+            value=shut_out[0],
+            allowed=spec.namespaces,
+            hint=f"add {shut_out[0]} to namespaces",
+        )
+
+
+def _check_cohort(catalog: Catalog, spec: CohortSpec, pointer: str) -> None:
+    if spec.parent is not None:
+        _require_known("cohort", spec.parent, catalog.cohorts, f"{pointer}/parent")
+        _refuse_cycle(catalog, spec, pointer)
+    _check_quotas(catalog, spec.quotas, has_parent=spec.parent is not None, pointer=pointer)
+
+
+def _refuse_cycle(catalog: Catalog, spec: CohortSpec, pointer: str) -> None:
+    path, above = [spec.name], spec.parent
+    while above is not None and above in catalog.cohorts:
+        path.append(above)
+        if above == spec.name:
+            raise InvalidInput(
+                f"cohort {spec.name} would be its own ancestor: {' -> '.join(path)}",
+                pointer=f"{pointer}/parent",
+                value=spec.parent,
+                hint="choose a parent outside this circle, or none",
+            )
+        if above in path[:-1]:
+            return  # a circle further up, told where it is closed
+        above = catalog.cohorts[above].parent
+
+
+def _check_quotas(
+    catalog: Catalog, quotas: Iterable[QuotaSpec], *, has_parent: bool, pointer: str
+) -> None:
+    seen: set[tuple[str, str]] = set()
+    for index, quota in enumerate(quotas):
+        place = f"{pointer}/quotas/{index}"
+        _require_known("flavor", quota.flavor, catalog.flavors, f"{place}/flavor")
+        _check_resource(quota.resource, f"{place}/resource")
+        _check_limits(quota, has_parent=has_parent, pointer=place)
+        if (quota.flavor, quota.resource) in seen:
+            raise InvalidInput(
+                f"two quotas for {quota.resource} of flavor {quota.flavor}",
+                pointer=place,
+                value=quota.resource,
+                hint="keep one of them",
+            )
+        seen.add((quota.flavor, quota.resource))
+
+
+def _check_resource(resource: str, pointer: str) -> None:
+    if resource in RESOURCES or (EXTENDED.match(resource) and resource not in VENDOR_NAMES):
+        return
+    close = VENDOR_NAMES.get(resource) or next(
+        iter(difflib.get_close_matches(resource, RESOURCES, n=1)), None
+    )
+    raise InvalidInput(
+        f"{resource!r} is no resource that quota counts",
+        pointer=pointer,
+        value=resource,
+        allowed=(*RESOURCES, "an extended resource such as example.com/fpga"),
+        hint=f"did you mean {close!r}?" if close else "extended resources contain a slash",
+    )
+
+
+def _check_limits(quota: QuotaSpec, *, has_parent: bool, pointer: str) -> None:
+    if quota.lending_limit is not None and int(quota.lending_limit) > int(quota.nominal):
+        raise InvalidInput(
+            f"lending_limit {quota.lending_limit} is above nominal {quota.nominal}",
+            pointer=f"{pointer}/lending_limit",
+            value=quota.lending_limit,
+            allowed=(f"0 to {quota.nominal}",),
+            hint="nobody can lend more than it owns; leave it out to lend all",
+        )
+    for field in ("borrowing_limit", "lending_limit"):
+        if getattr(quota, field) is not None and not has_parent:
+            raise InvalidInput(
+                f"{field} means nothing without a cohort above",
+                pointer=f"{pointer}/{field}",
+                value=getattr(quota, field),
+                hint="name a cohort, or leave the limit out",
+            )
+
+
+def _require_known(kind: str, name: str, known: Collection[str], pointer: str) -> None:
+    if name in known:
+        return
+    close = difflib.get_close_matches(name, known, n=1)
+    raise InvalidInput(
+        f"{kind} {name!r} does not exist",
+        pointer=pointer,
+        value=name,
+        allowed=tuple(sorted(known)),
+        hint=f"did you mean {close[0]!r}?" if close else f"create the {kind} first",
+    )
+
+
+def refuse_shared_nodes(
+    flavors: Mapping[str, FlavorSpec], labels: Mapping[str, Mapping[str, str]], pointer: str
+) -> None:
+    """Refuse flavors of which two match one known node: quota would count it twice.
+
+    Raises:
+        InvalidInput: naming the node and both flavors.
+    """
+    for node, has in labels.items():
+        matching = sorted(
+            name for name, spec in flavors.items() if spec.node_labels.items() <= has.items()
+        )
+        if len(matching) > 1:
+            raise InvalidInput(
+                f"node {node} would belong to the flavors {matching[0]} and {matching[1]}",
+                pointer=f"{pointer}/node_labels",
+                value=dict(flavors[matching[1]].node_labels),
+                hint="give both flavors labels that tell their nodes apart, "
+                "in one apply, or delete one of them first",
+            )
