@@ -1,7 +1,7 @@
 """Commands on nodes and devices: lists, cordon, and the map of who holds what."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -12,10 +12,12 @@ from gateway.cli.output import Column, Format, console, show_data, show_list, sh
 from gateway.cli.session import client
 from gateway.cli.terminal import clean, cores, gibibytes
 from gateway.core.vocabulary import DeviceHealth, DeviceKind
-from gateway.schemas.views import DeviceView, NodeView
+
+if TYPE_CHECKING:  # the models cost a tenth of a second, and most commands need none
+    from gateway.schemas.views import DeviceView, NodeView
 
 
-def state_of(device: DeviceView) -> str:
+def state_of(device: "DeviceView") -> str:
     """Give a device's state in one word."""
     if not device.is_present:
         return "absent"
@@ -26,14 +28,14 @@ def state_of(device: DeviceView) -> str:
     return "free" if device.is_free else "held"
 
 
-def holder_of(device: DeviceView) -> str:
+def holder_of(device: "DeviceView") -> str:
     """Give who holds a device, or nothing."""
     if device.holder is None:
         return ""
     return f"{device.holder.job_name} {device.holder.pod_set} {device.holder.index}"
 
 
-NODE_COLUMNS: list[Column[NodeView]] = [
+NODE_COLUMNS: "list[Column[NodeView]]" = [
     Column("NAME", lambda node: node.name),
     Column("TYPE", lambda node: node.machine_type),
     Column("HEALTH", lambda node: node.health.value if node.is_present else "absent"),
@@ -42,7 +44,7 @@ NODE_COLUMNS: list[Column[NodeView]] = [
     Column("CPU FREE", lambda node: cores(node.cpu_millis_free), is_number=True),
     Column("MEMORY FREE", lambda node: gibibytes(node.memory_bytes_free), is_number=True),
 ]
-DEVICE_COLUMNS: list[Column[DeviceView]] = [
+DEVICE_COLUMNS: "list[Column[DeviceView]]" = [
     Column("ID", lambda device: device.id, is_number=True),
     Column("NODE", lambda device: device.node),
     Column("KIND", lambda device: device.kind.value),
@@ -134,7 +136,7 @@ def device_app() -> typer.Typer:
     return app
 
 
-def map_lines(devices: Sequence[DeviceView]) -> list[Text]:
+def map_lines(devices: "Sequence[DeviceView]") -> list[Text]:
     """Give the map: a line a node, a legend of the jobs, a legend of the signs."""
     letters = _letters(devices)
     nodes = sorted({device.node for device in devices})
@@ -156,12 +158,12 @@ def map_lines(devices: Sequence[DeviceView]) -> list[Text]:
     return lines
 
 
-def _letters(devices: Sequence[DeviceView]) -> dict[str, str]:
+def _letters(devices: "Sequence[DeviceView]") -> dict[str, str]:
     jobs = sorted({device.holder.job_name for device in devices if device.holder})
     return {job: LETTERS[index % len(LETTERS)] for index, job in enumerate(jobs)}
 
 
-def _cell(device: DeviceView, letters: dict[str, str]) -> tuple[str, str]:
+def _cell(device: "DeviceView", letters: dict[str, str]) -> tuple[str, str]:
     match state_of(device):
         case "free":
             return FREE, "dim"

@@ -1,7 +1,7 @@
 """Commands on jobs: submit, ls, show, explain, events, logs, wait, and the verbs."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,7 +9,9 @@ from gateway.cli import exits
 from gateway.cli.output import Column, Format, console, show_data, show_list, show_one
 from gateway.cli.session import client
 from gateway.cli.terminal import age, clean
-from gateway.schemas.views import AssignmentView, EventView, ExplainView, JobDetail, JobView
+
+if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
+    from gateway.schemas.views import AssignmentView, EventView, ExplainView, JobDetail, JobView
 
 Output = Annotated[Format, typer.Option("--output", "-o", help="table, wide, json, yaml or name.")]
 JobId = Annotated[str, typer.Argument(help="Job id, or its name.", metavar="JOB")]
@@ -19,7 +21,7 @@ Namespace = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check only; change nothing.")]
 
-COLUMNS: list[Column[JobView]] = [
+COLUMNS: "list[Column[JobView]]" = [
     Column("ID", lambda job: job.id[:8]),
     Column("NAME", lambda job: job.name),
     Column("NAMESPACE", lambda job: job.namespace, is_wide=True),
@@ -174,7 +176,7 @@ def show(job: JobId, namespace: Namespace = None, output: Output = Format.TABLE)
             console().print(f"  {_place_words(place)}", soft_wrap=True)
 
 
-def _job_lines(view: JobDetail) -> list[tuple[str, object]]:
+def _job_lines(view: "JobDetail") -> list[tuple[str, object]]:
     return [
         ("id", view.id),
         ("name", f"{view.namespace}/{view.name}"),
@@ -193,7 +195,7 @@ def _job_lines(view: JobDetail) -> list[tuple[str, object]]:
     ]
 
 
-def _place_words(place: AssignmentView) -> str:
+def _place_words(place: "AssignmentView") -> str:
     devices = " ".join(clean(device.name) for device in place.devices) or "no devices"
     return f"rank {place.rank}  {place.pod_set} {place.index}  {clean(place.node)}  {devices}"
 
@@ -209,7 +211,7 @@ def explain(job: JobId, namespace: Namespace = None, output: Output = Format.TAB
         console().print(clean(line), markup=False, soft_wrap=True)
 
 
-def explanation_lines(answer: ExplainView) -> list[str]:
+def explanation_lines(answer: "ExplainView") -> list[str]:
     """Give the answer as lines of text."""
     lines = [answer.summary]
     if answer.reason:
@@ -230,7 +232,7 @@ def explanation_lines(answer: ExplainView) -> list[str]:
     return lines
 
 
-EVENT_COLUMNS: list[Column[EventView]] = [
+EVENT_COLUMNS: "list[Column[EventView]]" = [
     Column("TIME", lambda event: event.at.strftime("%Y-%m-%d %H:%M:%S")),
     Column("EVENT", lambda event: event.kind),
     Column("BY", lambda event: event.actor),

@@ -4,15 +4,16 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import yaml
-from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from gateway.cli.terminal import clean
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 Item = TypeVar("Item")
 
@@ -74,7 +75,7 @@ def show_list(
     console().print(table)
 
 
-def show_one(item: BaseModel, lines: Sequence[tuple[str, object]], form: Format) -> None:
+def show_one(item: "BaseModel", lines: Sequence[tuple[str, object]], form: Format) -> None:
     """Print one thing as label and value, or as data."""
     if form in {Format.JSON, Format.YAML}:
         show_data(_plain(item), form)
@@ -89,13 +90,15 @@ def show_one(item: BaseModel, lines: Sequence[tuple[str, object]], form: Format)
 def show_data(data: object, form: Format) -> None:
     """Print plain data as JSON or YAML."""
     if form is Format.YAML:
+        import yaml  # noqa: PLC0415 - rarely asked for
+
         print(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), end="")  # noqa: T201
     else:
         print(json.dumps(data, indent=2, ensure_ascii=False))  # noqa: T201 - for scripts
 
 
 def _plain(item: Any) -> object:
-    return item.model_dump(mode="json") if isinstance(item, BaseModel) else item
+    return item.model_dump(mode="json") if hasattr(item, "model_dump") else item
 
 
 def _cell(value: object) -> Text:
