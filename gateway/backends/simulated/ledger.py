@@ -6,12 +6,12 @@ changed it, so a kill at any point leaves either the old or the new state.
 
 import fcntl
 import json
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gateway.backends.durable import write_json
 from gateway.backends.simulated.objects import VirtualCluster, from_json, to_json
 
 
@@ -62,17 +62,7 @@ class Ledger:
     def _store(self) -> None:
         if self._file is None:
             return
-        fresh = self._file.with_suffix(".new")
-        with fresh.open("w", encoding="utf-8") as stream:
-            json.dump(to_json(self._cluster), stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        fresh.replace(self._file)
-        folder = os.open(self._file.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        write_json(self._file, to_json(self._cluster))
         self._stamp = self._read_stamp(self._file)
 
     @staticmethod

@@ -1,0 +1,38 @@
+"""JSON files that a kill at any point leaves either old or new, never half.
+
+Only writing and reading; what stands in a file is its owner's concern.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Replace a file atomically and durably; raises OSError as the file system does."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    with fresh.open("w", encoding="utf-8") as stream:
+        json.dump(document, stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    fresh.replace(path)
+    sync_folder(path.parent)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """Give the object in a file; None when there is no file or no JSON object in it."""
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the folder's entries durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,186 @@
+"""One gang's course: gates, start, restarts, outcome, clean-up, in steps with the time passed in.
+
+As the training-operator does: one failed replica fails the gang unless its restart policy
+re-creates it, the Master's success (every worker's without a Master) is the gang's, and what still
+runs then is ended. Talks to programs through `RunningReplica` and to the gateway through the
+attempt's folder only.
+"""
+
+import signal
+import sys
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.backends.base import ObjectOutcome, ReplicaPhase
+from gateway.backends.local.folder import AttemptFolder
+from gateway.backends.local.program import expand
+from gateway.backends.local.records import (
+    ORPHANED,
+    STOPPED,
+    GangStatus,
+    LaunchRecord,
+    ReplicaRecord,
+    ReplicaStatus,
+)
+from gateway.backends.local.rendezvous import MASTER, rendezvous_environment
+from gateway.backends.local.running import RunningReplica
+
+TERM_SECONDS: Final = 5.0
+"""From SIGTERM to SIGKILL."""
+FAREWELL_SECONDS: Final = 2.0
+"""How long workers may go on after the Master's success before they are ended."""
+FIRST_SIGNAL_CODE: Final = 128
+NOT_STARTED_CODE: Final = 126
+
+
+@dataclass(slots=True)
+class Ending:
+    """When what still runs is told to go."""
+
+    term_at: float
+    is_told: bool = False
+
+
+class Gang:
+    """The replicas of one attempt, run by the supervisor that made this object."""
+
+    def __init__(self, folder: AttemptFolder, record: LaunchRecord, port: int) -> None:
+        """Start with every replica gated."""
+        self._folder = folder
+        self._record = record
+        self._port = port
+        self._programs: dict[int, RunningReplica] = {}
+        self._ending: Ending | None = None
+        self._was_started = False
+        self.status = GangStatus(
+            replicas=[
+                ReplicaStatus(
+                    pod_set=replica.pod_set,
+                    index=replica.index,
+                    rank=replica.rank,
+                    node=replica.node,
+                )
+                for replica in record.replicas
+            ]
+        )
+
+    def step(self, now: float) -> None:
+        """Do what is due; `now` in seconds of a monotonic clock."""
+        self._reap(now)
+        if self._ending is None:
+            self._start_open()
+        else:
+            self._go_on_ending(self._ending, now)
+
+    def end(self, outcome: str, message: str, now: float, *, grace_seconds: float = 0.0) -> None:
+        """Settle the outcome, once, and begin to end what runs."""
+        if self._ending is not None:
+            return
+        self.status.outcome = outcome
+        self.status.message = message
+        self._ending = Ending(term_at=now + grace_seconds)
+        for replica in self.status.replicas:
+            if replica.rank not in self._programs and replica.exit_code is None:
+                replica.phase = ReplicaPhase.ABSENT
+
+    def stop(self, now: float) -> None:
+        """End it because the gateway said so."""
+        self.end(STOPPED, "stopped", now)
+        if self._ending is not None:
+            self._ending.term_at = min(self._ending.term_at, now)
+
+    def orphan(self, now: float) -> None:
+        """End it because no gateway is there any more."""
+        words = f"no gateway was there for {self._record.orphan_seconds:g} s"
+        self.end(ORPHANED, words, now)
+
+    def is_over(self) -> bool:
+        """Whether an outcome stands and nothing runs."""
+        return self._ending is not None and not self._programs
+
+    def _start_open(self) -> None:
+        """Start the whole gang when all of it is open, later each re-created replica alone."""
+        plans = {
+            replica.rank: plan
+            for replica in self.status.replicas
+            if replica.phase is ReplicaPhase.GATED
+            and (plan := self._folder.plan(replica.rank, replica.generation)) is not None
+        }
+        if not self._was_started and len(plans) < len(self.status.replicas):
+            return
+        self._was_started = True
+        for rank, plan in plans.items():
+            self._start(rank, plan)
+
+    def _start(self, rank: int, plan: dict[str, str]) -> None:
+        replica, record = self.status.replicas[rank], self._record.replicas[rank]
+        rendezvous = rendezvous_environment(self._record.rendezvous, rank, self._port)
+        command, environment = expand(record.program, rendezvous, sys.executable)
+        try:
+            program = RunningReplica(
+                command, environment | plan, record.program.folder, self._folder.log(rank)
+            )
+        except OSError as error:
+            replica.phase, replica.message = ReplicaPhase.FAILED, f"cannot start: {error}"
+            replica.exit_code = NOT_STARTED_CODE
+            return
+        self._programs[rank] = program
+        replica.phase, replica.running = ReplicaPhase.READY, program.running
+
+    def _reap(self, now: float) -> None:
+        for rank, program in list(self._programs.items()):
+            code = program.exit_code()
+            if code is not None:
+                del self._programs[rank]
+                self._settle(self.status.replicas[rank], self._record.replicas[rank], code)
+        if self._ending is None:
+            self._judge(now)
+
+    def _settle(self, replica: ReplicaStatus, record: ReplicaRecord, code: int) -> None:
+        """Note how a replica ended, and gate its successor where its policy asks for one."""
+        replica.exit_code = code
+        replica.running = None
+        if replica.phase is ReplicaPhase.TERMINATING:
+            # A pod that is told to go leaves nothing behind, whatever its code.
+            replica.phase = ReplicaPhase.ABSENT
+            return
+        if code == 0:
+            replica.phase = ReplicaPhase.SUCCEEDED
+            return
+        replica.phase, replica.message = ReplicaPhase.FAILED, f"exited with code {code}"
+        is_restarted = self._ending is None and _restarts(record.program.restart_policy, code)
+        if is_restarted and self.status.recreations < self._record.most_restarts:
+            self.status.recreations += 1
+            replica.generation += 1
+            replica.exit_code = None
+            replica.phase = ReplicaPhase.GATED
+
+    def _judge(self, now: float) -> None:
+        for replica in self.status.replicas:
+            if replica.phase is ReplicaPhase.FAILED:
+                name = f"{replica.pod_set} {replica.index}"
+                self.end(ObjectOutcome.FAILED, f"{name} {replica.message}", now)
+                return
+        leaders = [replica for replica in self.status.replicas if replica.pod_set == MASTER]
+        deciding = leaders or self.status.replicas
+        succeeded = [replica.phase is ReplicaPhase.SUCCEEDED for replica in deciding]
+        is_elastic = self._record.rendezvous.elastic is not None
+        if all(succeeded) or (is_elastic and not leaders and any(succeeded)):
+            self.end(ObjectOutcome.SUCCEEDED, "", now, grace_seconds=FAREWELL_SECONDS)
+
+    def _go_on_ending(self, ending: Ending, now: float) -> None:
+        if now < ending.term_at:
+            return
+        is_late = now >= ending.term_at + TERM_SECONDS
+        for rank, program in self._programs.items():
+            if is_late or not ending.is_told:
+                program.signal(signal.SIGKILL if is_late else signal.SIGTERM)
+            self.status.replicas[rank].phase = ReplicaPhase.TERMINATING
+        ending.is_told = True
+
+
+def _restarts(policy: str, code: int) -> bool:
+    """Whether a failed replica is re-created; a policy nobody wrote counts as Never."""
+    if policy == "ExitCode":
+        return code >= FIRST_SIGNAL_CODE
+    return policy in {"OnFailure", "Always"}
