@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from gateway.core.queues.definitions import Flavor, Queue
 from gateway.core.queues.limits import Shortage
 from gateway.core.queues.tree import Pair, QuotaTree, node_available
 from gateway.core.resources import GPU, PODS, RDMA
-from gateway.core.resources.words import in_words, listed
+from gateway.core.resources.words import counted, in_words, listed
 from gateway.core.vocabulary import Reason
 
 Trouble = tuple[Reason, str]
@@ -54,13 +55,15 @@ def node_causes(scene: Scene, queue: Queue, request: RequestClass) -> tuple[Caus
     """Count nodes by what keeps a pod away, most frequent first, for each pod set in trouble.
 
     A node that lacks several things counts for each of them. Where every pod set has room enough
-    on its own, the causes are those of the one that asks for most.
+    on its own, the causes are those of the one that asks for most; nothing where all have a place.
     """
     if not len(scene.snapshot.fleet):
         return (Cause(reason=Reason.NODES_UNAVAILABLE, detail="no node is known"),)
     views = [_PodSetView(scene, queue, pod_set) for pod_set in request.pod_sets]
     in_trouble = [view for view in views if view.room < view.pod_set.count]
     if not in_trouble:
+        if replace(scene, ignores_quota=True).look(queue, request):
+            return ()
         heaviest = max(views, key=lambda view: _weight(view.pod_set))
         return (heaviest.gang_cause(), *heaviest.causes())
     return tuple(cause for view in in_trouble for cause in view.causes())
@@ -90,8 +93,9 @@ class _PodSetView:
         if 0 < self.room < self.pod_set.count:
             yield Cause(
                 reason=Reason.GANG_DOES_NOT_FIT,
-                detail=f"{fitting} of {total} nodes: room for {self.room} {self.pod_set.name} "
-                f"pods together; the gang has {self.pod_set.count}",
+                detail=f"{fitting} of {total} nodes: room for "
+                f"{counted(self.room, f'{self.pod_set.name} pod')}; "
+                f"the gang has {self.pod_set.count}",
                 count=fitting,
                 total=total,
             )
@@ -111,7 +115,7 @@ class _PodSetView:
         if self.refusals[row]:
             return [(Reason.NODES_UNAVAILABLE, self.refusals[row])]
         if not self.state.is_available[row]:
-            return [(Reason.NODES_UNAVAILABLE, "cordoned or unhealthy")]
+            return [(Reason.NODES_UNAVAILABLE, self.state.fleet.health[row].value)]
         if self.capacity[row]:
             return []
         lacking = list(_lacking(self.state, row, self.pod_set))
@@ -121,7 +125,7 @@ class _PodSetView:
             return [(Reason.GANG_DOES_NOT_FIT, "host port taken")]
         wish = wish_of(self.pod_set)
         asked = f"{in_words(GPU, wish.gpus)} with {in_words(RDMA, wish.nics)}"
-        words = f"no free {asked} near enough for pair rule '{wish.rule}'"
+        words = f"no free set of {asked} near enough for pair rule '{wish.rule}'"
         return [(Reason.NO_ALIGNED_DEVICES, words)]
 
 

@@ -124,13 +124,12 @@ def _with_few_nodes(question: Question, change: Change) -> Iterator[Change]:
     if len(rows) > MAX_NODES:
         return
     for row in rows:
-        without = {row}
-        for fewer in (
-            replace(smaller, emptied=smaller.emptied - without),
-            replace(smaller, healed=smaller.healed - without),
-        ):
-            if fewer != smaller and question.answer(fewer):
-                smaller = fewer
+        emptied = replace(smaller, emptied=smaller.emptied - {row})
+        if emptied != smaller and question.answer(emptied):
+            smaller = emptied
+        healed = replace(smaller, healed=smaller.healed - {row})
+        if healed != smaller and question.answer(healed):
+            smaller = healed
     yield smaller
 
 
@@ -170,7 +169,8 @@ def _quota_words(question: Question, change: Change) -> Iterator[str]:
 
 def _raise_words(lack: Shortage) -> str:
     kind = "borrowing limit" if lack.is_borrowing_limit else "quota"
-    return f"the {kind} of {lack.node} by {lack.missing} {lack.pair[1]} of flavor {lack.pair[0]}"
+    amount = in_words(lack.pair[1], lack.missing)
+    return f"the {kind} of {lack.node} by {amount} of flavor {lack.pair[0]}"
 
 
 def _room_words(question: Question, change: Change) -> Iterator[str]:

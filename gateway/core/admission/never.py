@@ -16,7 +16,7 @@ from gateway.core.placing.room import Room, wish_of, with_rule
 from gateway.core.policies.placement import pack
 from gateway.core.queues.definitions import Queue
 from gateway.core.resources import GPU, RDMA
-from gateway.core.resources.words import in_words, listed
+from gateway.core.resources.words import counted, in_words, listed
 from gateway.core.vocabulary import PairRule, Reason
 
 
@@ -85,7 +85,7 @@ def _pod_set_words(
         return
     if room:
         yield (
-            f"the known nodes have room for {room} {pod_set.name} pods when idle; "
+            f"the known nodes have room for {counted(room, f'{pod_set.name} pod')} when idle; "
             f"the gang has {pod_set.count}"
         )
     elif not allowed.any():
@@ -103,7 +103,8 @@ def _largest_words(idle: Room, pod_set: PodSetRequest, rows: list[int]) -> Itera
         if (largest := _largest(idle, name, rows)) < amount
     ]
     for name, largest, amount in short:
-        yield f"largest node has {in_words(name, largest)}; the pod asks for {amount}"
+        asked = str(amount) if name in {GPU, RDMA} else in_words(name, amount)
+        yield f"largest node has {in_words(name, largest)}; the pod asks for {asked}"
     if short:
         return
     wish = wish_of(pod_set)

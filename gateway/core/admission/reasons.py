@@ -17,7 +17,7 @@ from gateway.core.jobs.request import RequestClass
 from gateway.core.placing.room import Room, with_rule
 from gateway.core.queues.definitions import Queue
 from gateway.core.queues.limits import Shortage, shortages
-from gateway.core.resources.words import listed
+from gateway.core.resources.words import counted, listed
 from gateway.core.vocabulary import PairRule, Reason
 
 MAX_TRIED = 50
@@ -85,17 +85,19 @@ class ReasonFinder:
         request = self.scene.snapshot.waiting.classes[class_index]
         own = [entry for entry in before if entry.queue == queue.name]
         others = [entry for entry in before if entry.queue != queue.name]
-        unblock = [f"the {len(before)} jobs admitted before it in this cycle to end"]
+        unblock = [f"{counted(len(before), 'job')} admitted before it in this cycle to end"]
         if own and self._after(len(before), queue, is_own=False).look(queue, request):
             priorities = self.scene.snapshot.waiting.priority[[entry.row for entry in own]]
             unblock.append(f"a priority above {int(priorities.max())} in queue {queue.name}")
         if self._after(len(before), queue, is_own=True).look(queue, request):
             reason = Reason.BEHIND_FAIR_SHARE
             names = listed(sorted({entry.queue for entry in others}))
-            detail = f"it fitted until {len(others)} jobs of {names} took their fair turn"
+            detail = (
+                f"it fitted until {counted(len(others), 'job')} of {names} came first by fair share"
+            )
         else:
             reason = Reason.BEHIND_PRIORITY
-            detail = f"it fitted until {len(own)} jobs of its queue that come first were admitted"
+            detail = f"it fitted until {counted(len(own), 'job')} of its queue came first"
         cause = Cause(reason=reason, detail=detail, count=len(before), total=len(before))
         return ClassHold(
             queue=queue.name,

@@ -72,6 +72,7 @@ def fleet_of(
         gpu_free=np.array([each.gpu_free for each in held], dtype=np.int64),
         nic_all=np.array([each.nic_all for each in held], dtype=np.int64),
         nic_free=np.array([each.nic_free for each in held], dtype=np.int64),
+        health=tuple(node.health for node in rows),
         is_complete=is_complete,
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gateway.core.resources.node_rules import Taint
+from gateway.core.vocabulary import DeviceHealth
 
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
@@ -65,6 +66,8 @@ class Fleet:
     gpu_free: Int64
     nic_all: Int64
     nic_free: Int64
+    health: tuple[DeviceHealth, ...]
+    """Of each node, for words only; `is_available` decides."""
     is_complete: bool = True
     """False while inventory is still being read: then nothing "can never fit"."""
 

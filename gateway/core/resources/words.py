@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from gateway.core.resources.amounts import CPU, GPU, MEMORY, PODS, RDMA
 
 _UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
-_COUNTED = {GPU: ("GPU", "GPUs"), RDMA: ("NIC", "NICs"), PODS: ("pod", "pods")}
+_NOUNS = {GPU: "GPU", RDMA: "NIC", PODS: "pod"}
 
 
 def in_words(resource: str, amount: int) -> str:
     """Give an amount in base units as people write it, exactly."""
-    if resource in _COUNTED:
-        return f"{amount} {_COUNTED[resource][amount != 1]}"
+    if resource in _NOUNS:
+        return counted(amount, _NOUNS[resource])
     if resource == CPU:
         whole, milli = divmod(amount, 1000)
         figure = f"{whole}.{milli:03d}".rstrip("0") if milli else str(whole)
@@ -19,6 +19,11 @@ def in_words(resource: str, amount: int) -> str:
     if resource == MEMORY:
         return f"{_bytes(amount)} of memory"
     return f"{amount} {resource}"
+
+
+def counted(amount: int, noun: str) -> str:
+    """Give a number with its noun: "1 job", "2 jobs"."""
+    return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
 
 
 def listed(parts: Iterable[str]) -> str:
