@@ -1,0 +1,135 @@
+"""The demonstration behind `make demo`: three real training jobs, of which one must wait.
+
+Starts a gateway of its own on a free port with a virtual fleet, talks to it as any user would,
+shows what users see, and cleans up. Exit code 0 only when all three jobs trained well and every
+device came back.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+
+from gateway.cli.fleet import map_lines
+from gateway.cli.jobs import COLUMNS, explanation_lines
+from gateway.cli.output import Format, show_list
+from gateway.sdk import Client, JobHandle
+
+EXAMPLES = Path(__file__).parent
+FLEET = "2xdgx-h100"
+MANIFESTS = ("digits.yaml", "digits-wide.yaml", "digits-late.yaml")
+START_SECONDS = 30
+JOB_SECONDS = 120
+CONSOLE = Console(highlight=False)
+NEXT_STEPS = """\
+What to type next:
+  make dev                                             keep a gateway running here
+  .venv/bin/gateway submit gateway/examples/digits/digits.yaml --watch
+  .venv/bin/gateway ls ; .venv/bin/gateway device map ; .venv/bin/gateway explain JOB
+"""
+
+
+def main() -> int:
+    """Run the demonstration and give the exit code."""
+    with tempfile.TemporaryDirectory(prefix="training-gateway-demo-") as folder:
+        title(f"A gateway on this machine: SQLite, local processes, a virtual fleet of {FLEET}")
+        with gateway(Path(folder)) as client:
+            return demonstrate(client)
+
+
+def demonstrate(client: Client) -> int:
+    """Submit, show, wait, and check that all came back."""
+    title("Three jobs ask for 8 GPUs and 8 NICs each; the fleet has 16 of each")
+    jobs = [client.submit(manifest(name)) for name in MANIFESTS]
+    wait_until_decided(jobs)
+    title("The queue")
+    show_list(client.jobs.list(), COLUMNS, Format.TABLE)
+    title("Why the third one waits")
+    for line in explanation_lines(jobs[2].explain()):
+        CONSOLE.print(line, markup=False, soft_wrap=True)
+    title("Who holds what: each GPU beside its NIC")
+    show_map(client)
+    title("Rank 0 of the first job, as it trains")
+    last = ""
+    for line in jobs[0].logs(rank=0, follow=True):
+        CONSOLE.print(f"  {line}", markup=False)
+        last = line or last
+    title("All three, to the end")
+    states = [job.wait(timeout=JOB_SECONDS, raises=False).state for job in jobs]
+    show_list(client.jobs.list(), COLUMNS, Format.TABLE)
+    CONSOLE.print(f"\n{last}", markup=False)
+    title("The map is empty again")
+    show_map(client)
+    held = [device for device in client.devices.list() if not device.is_free]
+    CONSOLE.print(f"\n{NEXT_STEPS}", markup=False)
+    return 0 if not held and all(state == "succeeded" for state in states) else 1
+
+
+def manifest(name: str) -> Path:
+    """Give the path of one of the example manifests."""
+    return EXAMPLES / "digits" / name
+
+
+def wait_until_decided(jobs: list[JobHandle]) -> None:
+    """Wait until two jobs hold devices and the third says why it waits."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        views = [job.refresh() for job in jobs]
+        if all(view.state in {"launching", "running"} for view in views[:2]) and views[2].reason:
+            return
+        time.sleep(0.1)
+    raise SystemExit("the gateway did not decide in time; its log is above")
+
+
+def show_map(client: Client) -> None:
+    """Draw the device map."""
+    for line in map_lines(client.devices.list()):
+        CONSOLE.print(line)
+
+
+def title(text: str) -> None:
+    """Print a heading."""
+    CONSOLE.print(f"\n[bold]== {text}[/bold]")
+
+
+@contextlib.contextmanager
+def gateway(folder: Path) -> Iterator[Client]:
+    """Start a gateway, and stop it and everything it started at the end."""
+    command = [sys.executable, "-m", "gateway", "dev", "--port", "0"]
+    command += ["--state-dir", str(folder), "--fleet", FLEET]
+    log = (folder / "gateway.log").open("w")
+    server = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ})
+    try:
+        url, token = read_context(folder / "context.json", server)
+        with Client(url=url, token=token) as client:
+            yield client
+    except BaseException:
+        sys.stderr.write((folder / "gateway.log").read_text()[-4000:])
+        raise
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(timeout=30)
+        log.close()
+
+
+def read_context(file: Path, server: "subprocess.Popen[bytes]") -> tuple[str, str]:
+    """Wait for the file in which the server says where it is."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and server.poll() is None:
+        if file.exists():
+            context = json.loads(file.read_text())
+            return context["url"], context["token"]
+        time.sleep(0.05)
+    raise SystemExit("the gateway did not start; its log is above")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Example pipelines; each compiles by running its module."""
