@@ -16,10 +16,6 @@ import uvicorn
 from gateway.api.app import create_app
 from gateway.api.tokens import TokenFile, new_token, token_line
 from gateway.backends.base import LaunchBackend
-from gateway.backends.kubeflow.backend import KubeflowBackend, KubeflowOptions
-from gateway.backends.local import LocalBackend
-from gateway.backends.simulated import SimulatedBackend
-from gateway.backends.virtual_fleet import virtual_fleet
 from gateway.core.vocabulary import BackendName, Role
 from gateway.db.engine import open_database
 from gateway.db.locking import lock_sqlite
@@ -54,9 +50,13 @@ def build_gateway(settings: Settings) -> Gateway:
 
 
 def build_backend(settings: Settings) -> LaunchBackend:
-    """Make the back end that the settings name."""
+    """Make the back end that the settings name; only that one is imported."""
+    from gateway.backends.virtual_fleet import virtual_fleet  # noqa: PLC0415 - see above
+
     match settings.backend:
         case BackendName.LOCAL:
+            from gateway.backends.local import LocalBackend  # noqa: PLC0415 - see above
+
             _require_local(settings)
             return LocalBackend(
                 settings.state_dir / "attempts",
@@ -64,10 +64,17 @@ def build_backend(settings: Settings) -> LaunchBackend:
                 orphan_seconds=settings.orphan_seconds,
             )
         case BackendName.SIMULATED:
+            from gateway.backends.simulated import SimulatedBackend  # noqa: PLC0415 - see above
+
             return SimulatedBackend(
                 virtual_fleet(settings.virtual_fleet), settings.state_dir / "simulated.json"
             )
         case BackendName.KUBEFLOW:
+            from gateway.backends.kubeflow.backend import (  # noqa: PLC0415 - see above
+                KubeflowBackend,
+                KubeflowOptions,
+            )
+
             return KubeflowBackend(
                 KubeflowOptions(
                     kubeconfig=settings.kubeconfig,

@@ -18,6 +18,7 @@ from gateway.core import vocabulary
 from gateway.core.vocabulary import ENVIRONMENT_PREFIX
 from gateway.errors import GatewayError
 
+RULE = "|---|---|---|"
 NOTICE = "<!-- Written by `make docs` from the code; do not edit. -->\n"
 
 
