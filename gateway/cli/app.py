@@ -81,7 +81,10 @@ def completion(
             hint="source <(gateway completion bash)",
         )
     os.environ[COMPLETE_VARIABLE] = f"source_{shell}"
-    typer.main.get_command(build()).main([], prog_name="gateway")
+    try:
+        typer.main.get_command(build()).main([], prog_name="gateway")
+    finally:
+        del os.environ[COMPLETE_VARIABLE]
 
 
 def run(arguments: list[str]) -> int:
