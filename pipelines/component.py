@@ -26,7 +26,7 @@ def run_training_job(  # noqa: PLR0913, PLR0917 - a component's inputs are its i
     gateway_url: str = "",
     timeout_seconds: float = 0.0,
     cancel_on_terminate: bool = True,  # noqa: FBT001, FBT002 - kfp passes inputs by name
-) -> NamedTuple(  # type: ignore[valid-type]  # kfp reads the outputs from this form
+) -> NamedTuple(
     "Outputs", job_id=str, state=str, attempts=int, queue_seconds=float, run_seconds=float
 ):
     """Run one PyTorchJob through the training gateway.

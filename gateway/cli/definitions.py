@@ -175,11 +175,14 @@ def _given(
     return {field: value for field, value in values.items() if value is not None}
 
 
+VIEW_ONLY = frozenset({"version", "pending", "held", "active", "usage"})
+"""Fields that an answer has and a definition has not."""
+
+
 def _update(resource: Any, name: str, changes: dict[str, Any]) -> None:
     """Read, change what is named, and write back unless somebody was faster."""
     current = resource.get(name)
-    kind = type(current).__mro__[1]
-    spec = current.model_dump(mode="json", include=set(kind.model_fields))
+    spec = current.model_dump(mode="json", exclude=set(VIEW_ONLY))
     resource.update({**spec, **changes}, version=current.version)
 
 
@@ -276,13 +279,13 @@ def flavor_app() -> typer.Typer:
         show_one(flavor, lines, output)
 
     @app.command("create")
-    def create(name: Name, label: labels = None) -> None:  # type: ignore[valid-type]  # typer alias
+    def create(name: Name, label: labels = None) -> None:
         """Create a flavor: a kind of node by labels."""
         client().flavors.create({"name": name, "node_labels": _pairs(label or [])})
         exits.say(f"flavor {name} created")
 
     @app.command("set")
-    def change(name: Name, label: labels = None) -> None:  # type: ignore[valid-type]  # typer alias
+    def change(name: Name, label: labels = None) -> None:
         """Replace a flavor's labels."""
         _update(client().flavors, name, {"node_labels": _pairs(label or [])})
         exits.say(f"flavor {name} changed")
