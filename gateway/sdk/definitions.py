@@ -1,0 +1,134 @@
+"""Queues, cohorts and flavors: read by all, changed by admins, guarded by version."""
+
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+from pydantic import BaseModel
+
+from gateway.schemas.definitions import (
+    CohortSpec,
+    CohortView,
+    DefinitionSet,
+    FlavorSpec,
+    FlavorView,
+    QueueSpec,
+    QueueView,
+)
+from gateway.sdk.transport import Call, Wire
+
+Spec = TypeVar("Spec", QueueSpec, CohortSpec, FlavorSpec)
+Shown = TypeVar("Shown", bound=BaseModel)
+
+
+class Definitions(Generic[Spec, Shown]):
+    """One kind of definition."""
+
+    def __init__(self, wire: Wire, noun: str, shown: type[Shown]) -> None:
+        """Use this connection for this plural noun."""
+        self._wire = wire
+        self._noun = noun
+        self._shown = shown
+
+    def list(self) -> Sequence[Shown]:
+        """Give all by name."""
+        found = self._wire.send(Call(method="GET", path=f"/{self._noun}")).json()
+        return [self._shown.model_validate(item) for item in found["items"]]
+
+    def get(self, name: str) -> Shown:
+        """Give one; raises NotFound."""
+        return self._read(Call(method="GET", path=self._path(name)))
+
+    def create(self, spec: Spec) -> Shown:
+        """Create one; raises Conflict when the name is taken."""
+        return self._read(Call(method="POST", path=f"/{self._noun}", body=_body(spec)))
+
+    def update(self, spec: Spec, if_version: int | None = None) -> Shown:
+        """Replace one; with `if_version`, only if it still has that version.
+
+        Raises:
+            StaleVersion: somebody changed it since; read it again.
+        """
+        path, headers = self._path(spec.name), _condition(if_version)
+        return self._read(Call(method="PUT", path=path, body=_body(spec), headers=headers))
+
+    def delete(self, name: str, if_version: int | None = None) -> None:
+        """Delete one that is not in use; raises Conflict otherwise."""
+        call = Call(method="DELETE", path=self._path(name), headers=_condition(if_version))
+        self._wire.send(call)
+
+    def _path(self, name: str) -> str:
+        return f"/{self._noun}/{quote(name, safe='')}"
+
+    def _read(self, call: Call) -> Shown:
+        return self._shown.model_validate_json(self._wire.send(call).content)
+
+
+class Queues(Definitions[QueueSpec, QueueView]):
+    """Queues."""
+
+    def __init__(self, wire: Wire) -> None:
+        """Use this connection."""
+        super().__init__(wire, "queues", QueueView)
+
+    def pause(self, name: str) -> QueueView:
+        """Admit nothing more from a queue; twice is fine."""
+        return self._verb(name, "pause")
+
+    def resume(self, name: str) -> QueueView:
+        """Admit from a queue again; twice is fine."""
+        return self._verb(name, "resume")
+
+    def _verb(self, name: str, verb: str) -> QueueView:
+        path = f"{self._path(name)}:{verb}"
+        return self._read(Call(method="POST", path=path, is_repeatable=True))
+
+
+class Cohorts(Definitions[CohortSpec, CohortView]):
+    """Cohorts."""
+
+    def __init__(self, wire: Wire) -> None:
+        """Use this connection."""
+        super().__init__(wire, "cohorts", CohortView)
+
+
+class Flavors(Definitions[FlavorSpec, FlavorView]):
+    """Flavors."""
+
+    def __init__(self, wire: Wire) -> None:
+        """Use this connection."""
+        super().__init__(wire, "flavors", FlavorView)
+
+
+class DefinitionDocument:
+    """Everything by kind, as one document."""
+
+    def __init__(self, wire: Wire) -> None:
+        """Use this connection."""
+        self._wire = wire
+
+    def export(self) -> DefinitionSet:
+        """Give all definitions; applying them changes nothing."""
+        found = self._wire.send(Call(method="GET", path="/definitions"))
+        return DefinitionSet.model_validate_json(found.content)
+
+    def apply(self, document: DefinitionSet, *, dry_run: bool = False) -> Sequence[str]:
+        """Create what is new and replace what differs; gives one line for each change."""
+        params = {"dry_run": "true"} if dry_run else {}
+        call = Call(
+            method="POST",
+            path="/definitions",
+            params=params,
+            body=_body(document),
+            is_repeatable=True,
+        )
+        changes: list[str] = self._wire.send(call).json()["changes"]
+        return changes
+
+
+def _body(model: BaseModel) -> dict[str, Any]:
+    return model.model_dump(mode="json")
+
+
+def _condition(if_version: int | None) -> dict[str, str]:
+    return {} if if_version is None else {"If-Match": f'"{if_version}"'}

@@ -1,0 +1,66 @@
+"""Nodes and devices: who holds what; admins cordon nodes."""
+
+from collections.abc import Iterator
+from typing import Literal
+from urllib.parse import quote
+
+from gateway.schemas.views import DevicePage, DeviceView, NodePage, NodeView
+from gateway.sdk.pages import pages
+from gateway.sdk.transport import Call, Wire
+
+
+class Nodes:
+    """Nodes of the fleet."""
+
+    def __init__(self, wire: Wire) -> None:
+        """Use this connection."""
+        self._wire = wire
+
+    def list(self) -> Iterator[NodeView]:
+        """Give nodes by name."""
+        for page in pages(self._wire, "/nodes", NodePage):
+            yield from page.items
+
+    def get(self, name: str) -> NodeView:
+        """Give one node; raises NotFound."""
+        return self._read(Call(method="GET", path=f"/nodes/{quote(name, safe='')}"))
+
+    def cordon(self, name: str, reason: str) -> NodeView:
+        """Place nothing more on a node."""
+        path = f"/nodes/{quote(name, safe='')}:cordon"
+        body = {"reason": reason}
+        return self._read(Call(method="POST", path=path, body=body, is_repeatable=True))
+
+    def uncordon(self, name: str) -> NodeView:
+        """Place jobs on a node again."""
+        path = f"/nodes/{quote(name, safe='')}:uncordon"
+        return self._read(Call(method="POST", path=path, is_repeatable=True))
+
+    def _read(self, call: Call) -> NodeView:
+        return NodeView.model_validate_json(self._wire.send(call).content)
+
+
+class Devices:
+    """GPUs and NICs, with who holds each."""
+
+    def __init__(self, wire: Wire) -> None:
+        """Use this connection."""
+        self._wire = wire
+
+    def list(
+        self,
+        *,
+        node: str | None = None,
+        kind: Literal["gpu", "rdma"] | None = None,
+        free: bool | None = None,
+    ) -> Iterator[DeviceView]:
+        """Give devices by node, kind and ordinal."""
+        is_free = None if free is None else str(free).lower()
+        wanted = {"node": node, "kind": kind, "free": is_free}
+        for page in pages(self._wire, "/devices", DevicePage, wanted):
+            yield from page.items
+
+    def get(self, device_id: int) -> DeviceView:
+        """Give one device; raises NotFound."""
+        found = self._wire.send(Call(method="GET", path=f"/devices/{device_id}"))
+        return DeviceView.model_validate_json(found.content)
