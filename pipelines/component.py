@@ -68,21 +68,20 @@ def run_training_job(  # noqa: PLR0913, PLR0917 - a component's inputs are its i
     signal.signal(signal.SIGTERM, stop)
     print(f"job {job.id} in queue {job.view.queue}", flush=True)
     limit = timeout_seconds or None
-    started = {"running", "succeeded", "failed", "cancelled"}
-    view = job.wait(status=started, timeout=limit, raises=False)
-    if view.state in {"running", "succeeded", "failed"} and view.attempt:
-        for line in job.logs(rank=0, follow=True):
-            print(f"[rank 0] {line}", flush=True)
-    view = job.wait(timeout=limit)
+    job.wait(status={"running"}, timeout=limit)
+    for line in job.logs(rank=0, follow=True):
+        print(f"[rank 0] {line}", flush=True)
+    view = job.wait(timeout=limit).view
 
     outputs = NamedTuple(
         "Outputs", job_id=str, state=str, attempts=int, queue_seconds=float, run_seconds=float
     )
-    started_at = view.started_at or view.ended_at
+    ended_at = view.ended_at or view.submitted_at
+    started_at = view.started_at or ended_at
     return outputs(
         job_id=job.id,
         state=str(view.state),
         attempts=view.attempt,
         queue_seconds=(started_at - view.submitted_at).total_seconds(),
-        run_seconds=(view.ended_at - started_at).total_seconds(),
+        run_seconds=(ended_at - started_at).total_seconds(),
     )

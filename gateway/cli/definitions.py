@@ -1,5 +1,6 @@
 """Commands on queues, cohorts and flavors, and on all of them at once: apply, export, share."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -123,7 +124,7 @@ def queue_app() -> typer.Typer:
         Example: gateway queue create research --cohort lab --quota default/gpu=16,borrow=8
         """
         spec = _given(cohort, weight, quota, namespace, default_for)
-        client().queues.create({"name": name, **spec})
+        client().queues.create(_checked("QueueSpec", {"name": name, **spec}))
         exits.say(f"queue {name} created")
 
     @app.command("set")
@@ -136,7 +137,12 @@ def queue_app() -> typer.Typer:
         default_for: Annotated[list[str] | None, typer.Option(help="Default queue of.")] = None,
     ) -> None:
         """Change what is named; quota rows given replace all rows."""
-        _update(client().queues, name, _given(cohort, weight, quota, namespace, default_for))
+        _update(
+            client().queues,
+            "QueueSpec",
+            name,
+            _given(cohort, weight, quota, namespace, default_for),
+        )
         exits.say(f"queue {name} changed")
 
     @app.command("pause")
@@ -179,11 +185,29 @@ VIEW_ONLY = frozenset({"version", "pending", "held", "active", "usage"})
 """Fields that an answer has and a definition has not."""
 
 
-def _update(resource: Any, name: str, changes: dict[str, Any]) -> None:
+def _checked(kind: str, values: dict[str, Any]) -> Any:
+    """Give the definition of these values, or say what is wrong with them."""
+    from pydantic import ValidationError  # noqa: PLC0415 - costs a tenth of a second
+
+    from gateway.schemas import definitions  # noqa: PLC0415 - the same
+
+    try:
+        return getattr(definitions, kind).model_validate_json(json.dumps(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidInput(
+            first["msg"],
+            pointer="/" + "/".join(str(part) for part in first["loc"]),
+            value=first["input"] if isinstance(first["input"], str | int) else None,
+            hint="gateway export shows how definitions look",
+        ) from None
+
+
+def _update(resource: Any, kind: str, name: str, changes: dict[str, Any]) -> None:
     """Read, change what is named, and write back unless somebody was faster."""
     current = resource.get(name)
     spec = current.model_dump(mode="json", exclude=set(VIEW_ONLY))
-    resource.update({**spec, **changes}, version=current.version)
+    resource.update(_checked(kind, {**spec, **changes}), if_version=current.version)
 
 
 def _queue_lines(queue: "QueueView") -> list[tuple[str, object]]:
@@ -225,7 +249,8 @@ def cohort_app() -> typer.Typer:
         quota: Quotas = None,
     ) -> None:
         """Create a cohort, whose children lend unused quota to each other."""
-        client().cohorts.create({"name": name, **_cohort_given(parent, weight, quota)})
+        spec = {"name": name, **_cohort_given(parent, weight, quota)}
+        client().cohorts.create(_checked("CohortSpec", spec))
         exits.say(f"cohort {name} created")
 
     @app.command("set")
@@ -236,7 +261,7 @@ def cohort_app() -> typer.Typer:
         quota: Quotas = None,
     ) -> None:
         """Change what is named."""
-        _update(client().cohorts, name, _cohort_given(parent, weight, quota))
+        _update(client().cohorts, "CohortSpec", name, _cohort_given(parent, weight, quota))
         exits.say(f"cohort {name} changed")
 
     @app.command("delete")
@@ -281,13 +306,14 @@ def flavor_app() -> typer.Typer:
     @app.command("create")
     def create(name: Name, label: labels = None) -> None:
         """Create a flavor: a kind of node by labels."""
-        client().flavors.create({"name": name, "node_labels": _pairs(label or [])})
+        spec = {"name": name, "node_labels": _pairs(label or [])}
+        client().flavors.create(_checked("FlavorSpec", spec))
         exits.say(f"flavor {name} created")
 
     @app.command("set")
     def change(name: Name, label: labels = None) -> None:
         """Replace a flavor's labels."""
-        _update(client().flavors, name, {"node_labels": _pairs(label or [])})
+        _update(client().flavors, "FlavorSpec", name, {"node_labels": _pairs(label or [])})
         exits.say(f"flavor {name} changed")
 
     @app.command("delete")
@@ -319,7 +345,9 @@ def apply(
 
     Example: gateway export > config.yaml; edit it; gateway apply -f config.yaml --dry-run
     """
-    for change in client().definitions.apply(_read(file), dry_run=dry_run):
+    for change in client().definitions.apply(
+        _checked("DefinitionSet", _read(file)), dry_run=dry_run
+    ):
         exits.say(("would " if dry_run else "") + change)
 
 

@@ -69,7 +69,7 @@ def node_app() -> typer.Typer:
     @app.command("ls")
     def ls(output: Output = Format.TABLE) -> None:
         """List nodes."""
-        show_list(client().nodes.list(), NODE_COLUMNS, output, name="name")
+        show_list(list(client().nodes.list()), NODE_COLUMNS, output, name="name")
 
     @app.command("show")
     def show(name: Annotated[str, name_argument], output: Output = Format.TABLE) -> None:
@@ -78,7 +78,7 @@ def node_app() -> typer.Typer:
         node = connection.nodes.get(name)
         show_one(node, [(c.title.lower(), c.value(node)) for c in NODE_COLUMNS], output)
         if output is Format.TABLE:
-            show_list(connection.devices.list(node=name), DEVICE_COLUMNS, output)
+            show_list(list(connection.devices.list(node=name)), DEVICE_COLUMNS, output)
 
     @app.command("cordon")
     def cordon(
@@ -110,8 +110,8 @@ def device_app() -> typer.Typer:
         output: Output = Format.TABLE,
     ) -> None:
         """List devices and who holds them."""
-        found = client().devices.list(node=node or "", kind=kind.value if kind else "")
-        show_list(found, DEVICE_COLUMNS, output)
+        found = client().devices.list(node=node, kind=kind.value if kind else None)
+        show_list(list(found), DEVICE_COLUMNS, output)
 
     @app.command("show")
     def show(
@@ -126,7 +126,7 @@ def device_app() -> typer.Typer:
         node: Annotated[str | None, node_option] = None, output: Output = Format.TABLE
     ) -> None:
         """Draw nodes by GPU and NIC cells: a letter for each job that holds some."""
-        devices = client().devices.list(node=node or "")
+        devices = list(client().devices.list(node=node))
         if output is not Format.TABLE:
             show_data([device.model_dump(mode="json") for device in devices], output)
             return

@@ -1,5 +1,7 @@
 """Commands on jobs: submit, ls, show, explain, events, logs, wait, and the verbs."""
 
+import re
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,9 +11,17 @@ from gateway.cli import exits
 from gateway.cli.output import Column, Format, console, show_data, show_list, show_one
 from gateway.cli.session import client
 from gateway.cli.terminal import age, clean
+from gateway.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
     from gateway.schemas.views import AssignmentView, EventView, ExplainView, JobDetail, JobView
+    from gateway.sdk import Client, JobHandle
+
+POLL_SECONDS = 0.5
+MOST_SEARCHED = 500
+"""Newest jobs that the start of an id is looked for in."""
+FULL_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+ID_START = re.compile(r"[0-9a-f-]{4,36}")
 
 Output = Annotated[Format, typer.Option("--output", "-o", help="table, wide, json, yaml or name.")]
 JobId = Annotated[str, typer.Argument(help="Job id, or its name.", metavar="JOB")]
@@ -82,38 +92,45 @@ def submit(
 
       kubectl get pytorchjob train -o yaml | gateway submit -
     """
-    overrides = {
-        "queue": queue,
-        "priority": priority,
-        "name": name,
-        "namespace": namespace,
-        "hold": hold or None,
-    }
-    given = {field: value for field, value in overrides.items() if value is not None}
+    given = _said(queue=queue, priority=priority, name=name, namespace=namespace, hold=hold or None)
+    documents = [document for source in files for document in _documents(source)]
     connection = client()
     if dry_run:
-        for source in files:
-            for answer in connection.plan_all(_source(source), **given):
-                _show_plan(answer, output)
+        for document in documents:
+            _show_plan(connection.plan(document, **given), output)
         return
-    submitted = [
-        handle
-        for source in files
-        for handle in connection.submit_all(_source(source), idempotency_key=key, **given)
+    keys = _keys(key, len(documents))
+    handles = [
+        connection.submit(document, idempotency_key=one, **given)
+        for document, one in zip(documents, keys, strict=True)
     ]
     if output is Format.TABLE:
-        for handle in submitted:
-            exits.say(f"{handle.view.name}: submitted to queue {handle.view.queue}")
+        for handle in handles:
+            exits.say(f"{handle.name}: submitted to queue {handle.view.queue}")
             print(handle.id)  # noqa: T201 - the id alone, for scripts
     else:
-        show_list([handle.view for handle in submitted], COLUMNS, output)
+        show_list([handle.view for handle in handles], COLUMNS, output)
     if wait or watch:
-        for handle in submitted:
+        for handle in handles:
             _follow(handle, prints_lines=watch)
 
 
-def _source(text: str) -> str | Path:
-    return text if text == "-" else Path(text)
+def _said(**options: Any) -> Any:
+    """Give the options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _documents(source: str) -> Any:
+    from gateway.manifests import read_documents  # noqa: PLC0415 - only submit reads files
+
+    return read_documents(source if source == "-" else Path(source))
+
+
+def _keys(key: str | None, count: int) -> list[str | None]:
+    """Give a key for each job; of several, each gets its number behind the key."""
+    if key is None or count == 1:
+        return [key] * count
+    return [f"{key}:{number}" for number in range(count)]
 
 
 def _show_plan(answer: Any, output: Format) -> None:
@@ -128,18 +145,43 @@ def _show_plan(answer: Any, output: Format) -> None:
     show_one(answer, lines, output)
 
 
-def _follow(handle: Any, *, prints_lines: bool) -> None:
+def _follow(handle: "JobHandle", *, prints_lines: bool) -> None:
     """Wait for a job; Ctrl-C detaches and leaves it alone."""
     try:
         if prints_lines:
-            handle.wait(status={"running", "succeeded", "failed", "cancelled"}, raises=False)
             for line in handle.logs(follow=True):
-                print(clean(line))  # noqa: T201 - the job's own output
-        view = handle.wait()
+                print(clean(line), flush=True)  # noqa: T201 - the job's own output
+        handle.wait(polling_interval=POLL_SECONDS)
     except KeyboardInterrupt:
         exits.say(f"detached; the job goes on: gateway logs -f {handle.id}")
         raise typer.Exit(exits.INTERRUPTED) from None
-    exits.say(f"{view.name}: {view.state.value}")
+    exits.say(f"{handle.name}: {handle.state.value}")
+
+
+def find(connection: "Client", job: str, namespace: str | None = None) -> "JobHandle":
+    """Find a job by its id, the start of its id, or its name; the newest of that name.
+
+    Raises:
+        NotFound: nothing matches.
+        InvalidInput: the start of an id fits several jobs.
+    """
+    if FULL_ID.fullmatch(job):
+        return connection.jobs.get(job)
+    where = _said(namespace=namespace)
+    named = next(iter(connection.jobs.list(name=job, **where)), None)
+    if named is not None:
+        return named
+    recent = islice(connection.jobs.list(**where), MOST_SEARCHED)
+    starting = [
+        handle for handle in recent if ID_START.fullmatch(job) and handle.id.startswith(job)
+    ]
+    if len(starting) > 1:
+        raise InvalidInput(
+            f"{job} fits {len(starting)} jobs", value=job, hint="give more of the id"
+        )
+    if not starting:
+        raise NotFound(f"no job {job!r}", value=job, hint="list your jobs: gateway ls")
+    return starting[0]
 
 
 def ls(
@@ -155,24 +197,24 @@ def ls(
 
     Example: gateway ls --state pending --queue research -o wide
     """
-    found = client().jobs.list(
-        states=tuple(state or ()),
-        queue=queue or "",
-        user=user or "",
-        reason=reason or "",
-        namespace=namespace or "",
-        limit=limit,
+    wanted = _said(
+        state=",".join(state) if state else None,
+        queue=queue,
+        user=user,
+        reason=reason,
+        namespace=namespace,
     )
-    show_list(found, COLUMNS, output)
+    found = islice(client().jobs.list(**wanted), limit)
+    show_list([handle.view for handle in found], COLUMNS, output)
 
 
 def show(job: JobId, namespace: Namespace = None, output: Output = Format.TABLE) -> None:
     """Show one job: its state, attempts, nodes and devices."""
-    connection = client()
-    view = connection.jobs.get(connection.jobs.resolve(job, namespace))
+    handle = find(client(), job, namespace)
+    view = handle.detail()
     show_one(view, _job_lines(view), output)
     if output is Format.TABLE:
-        for place in connection.jobs.assignments(view.id):
+        for place in handle.assignments():
             console().print(f"  {_place_words(place)}", soft_wrap=True)
 
 
@@ -202,8 +244,7 @@ def _place_words(place: "AssignmentView") -> str:
 
 def explain(job: JobId, namespace: Namespace = None, output: Output = Format.TABLE) -> None:
     """Say why a job waits: every cause with counts, the quota path, and what would unblock it."""
-    connection = client()
-    answer = connection.jobs.explain(connection.jobs.resolve(job, namespace))
+    answer = find(client(), job, namespace).explain()
     if output is not Format.TABLE:
         show_data(answer.model_dump(mode="json"), output)
         return
@@ -247,11 +288,8 @@ def events(
 ) -> None:
     """Show what happened, oldest first."""
     connection = client()
-    if job is None:
-        show_list(connection.events(), EVENT_COLUMNS, output)
-        return
-    found = connection.jobs.events(connection.jobs.resolve(job, namespace))
-    show_list(found, EVENT_COLUMNS, output)
+    found = connection.events() if job is None else find(connection, job, namespace).events()
+    show_list(list(found), EVENT_COLUMNS, output)
 
 
 def logs(
@@ -263,10 +301,9 @@ def logs(
     namespace: Namespace = None,
 ) -> None:
     """Print the lines of one rank."""
-    connection = client()
-    handle = connection.handle(connection.jobs.resolve(job, namespace))
+    handle = find(client(), job, namespace)
     try:
-        for line in handle.logs(rank=rank, follow=follow, tail=tail, attempt=attempt):
+        for line in handle.logs(rank, follow=follow, tail=tail, attempt=attempt or None):
             print(clean(line), flush=True)  # noqa: T201 - the job's own output
     except KeyboardInterrupt:
         exits.say("detached; the job goes on")
@@ -282,10 +319,9 @@ def wait(
     namespace: Namespace = None,
 ) -> None:
     """Wait for a job; exit code 0 when it succeeded, 1 when it failed, 124 when time ran out."""
-    connection = client()
-    handle = connection.handle(connection.jobs.resolve(job, namespace))
-    view = handle.wait(status=set(status) if status else None, timeout=timeout)
-    exits.say(f"{view.name}: {view.state.value}")
+    handle = find(client(), job, namespace)
+    handle.wait(status or ("succeeded",), timeout, POLL_SECONDS)
+    exits.say(f"{handle.name}: {handle.state.value}")
 
 
 def cancel(jobs: JobIds, namespace: Namespace = None, dry_run: DryRun = False) -> None:
@@ -310,13 +346,12 @@ def requeue(jobs: JobIds, namespace: Namespace = None, dry_run: DryRun = False) 
 
 def _each(verb: str, jobs: list[str], namespace: str | None, *, dry_run: bool) -> None:
     connection = client()
-    ids = [connection.jobs.resolve(job, namespace) for job in jobs]
-    for job_id in ids:
+    for handle in [find(connection, job, namespace) for job in jobs]:
         if dry_run:
-            exits.say(f"would {verb} {job_id}")
+            exits.say(f"would {verb} {handle.name} ({handle.id}), which is {handle.state.value}")
             continue
-        view = getattr(connection.jobs, verb)(job_id)
-        exits.say(f"{view.name}: {view.state.value}")
+        getattr(handle, verb)()
+        exits.say(f"{handle.name}: {handle.state.value}")
 
 
 def reprioritise(
@@ -325,6 +360,5 @@ def reprioritise(
     namespace: Namespace = None,
 ) -> None:
     """Change a waiting job's priority inside its queue."""
-    connection = client()
-    view = connection.jobs.reprioritise(connection.jobs.resolve(job, namespace), priority)
-    exits.say(f"{view.name}: priority {view.priority}")
+    handle = find(client(), job, namespace).reprioritise(priority)
+    exits.say(f"{handle.name}: priority {handle.view.priority}")
