@@ -137,7 +137,7 @@ def a_snapshot(
         flavors=(DEFAULT_FLAVOR,),
         usage=usage,
         waiting=waiting,
-        fleet=fleet or a_fleet(),
+        fleet=a_fleet() if fleet is None else fleet,
     )
 
 

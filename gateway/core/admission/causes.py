@@ -1,12 +1,12 @@
 """Causes of waiting in words with counts: nodes by what is wrong with them, quota step by step."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from gateway.core.admission.trial import Scene, flavors_of
+from gateway.core.admission.trial import Scene, charges_of, flavors_of
 from gateway.core.admission.types import Cause, QuotaStep
 from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import PodSetRequest, RequestClass
@@ -21,7 +21,7 @@ from gateway.core.vocabulary import Reason
 Trouble = tuple[Reason, str]
 
 
-def quota_causes(short: tuple[Shortage, ...]) -> tuple[Cause, ...]:
+def quota_causes(short: Iterable[Shortage]) -> tuple[Cause, ...]:
     """Give one cause for each pair that quota lacks."""
     return tuple(
         Cause(
@@ -55,15 +55,20 @@ def node_causes(scene: Scene, queue: Queue, request: RequestClass) -> tuple[Caus
     """Count nodes by what keeps a pod away, most frequent first, for each pod set in trouble.
 
     A node that lacks several things counts for each of them. Where every pod set has room enough
-    on its own, the causes are those of the one that asks for most; nothing where all have a place.
+    on its own, the causes are those of the one that asks for most; nothing where quota alone is in
+    the way.
     """
     if not len(scene.snapshot.fleet):
-        return (Cause(reason=Reason.NODES_UNAVAILABLE, detail="no node is known"),)
-    views = [_PodSetView(scene, queue, pod_set) for pod_set in request.pod_sets]
+        return (Cause(reason=Reason.NODES_UNAVAILABLE, detail="no node is known yet"),)
+    passing = _passing_flavors(scene, queue, request)
+    if not passing and replace(scene, ignores_quota=True).look(queue, request):
+        return ()
+    views = [
+        _PodSetView(scene, queue, pod_set, passing.get(pod_set.name))
+        for pod_set in request.pod_sets
+    ]
     in_trouble = [view for view in views if view.room < view.pod_set.count]
     if not in_trouble:
-        if replace(scene, ignores_quota=True).look(queue, request):
-            return ()
         heaviest = max(views, key=lambda view: _weight(view.pod_set))
         return (heaviest.gang_cause(), *heaviest.causes())
     return tuple(cause for view in in_trouble for cause in view.causes())
@@ -72,10 +77,13 @@ def node_causes(scene: Scene, queue: Queue, request: RequestClass) -> tuple[Caus
 class _PodSetView:
     """One pod set against all nodes, each node under its own flavor."""
 
-    def __init__(self, scene: Scene, queue: Queue, pod_set: PodSetRequest) -> None:
+    def __init__(
+        self, scene: Scene, queue: Queue, pod_set: PodSetRequest, passing: set[str] | None
+    ) -> None:
         self.pod_set = pod_set
         self.state = scene.room
-        self.refusals = _refusals(scene, flavors_of(queue, scene.snapshot.flavors), pod_set)
+        offered = flavors_of(queue, scene.snapshot.flavors)
+        self.refusals = _refusals(scene, offered, pod_set, passing)
         allowed: Bool = np.array([not why for why in self.refusals], dtype=np.bool_)
         self.capacity = scene.room.capacity(pod_set, allowed)
         self.room = int(self.capacity.sum())
@@ -121,21 +129,33 @@ class _PodSetView:
         lacking = list(_lacking(self.state, row, self.pod_set))
         if lacking:
             return [(Reason.GANG_DOES_NOT_FIT, words) for words in lacking]
-        if self.state.ports.get(row, set()).intersection(self.pod_set.host_ports):
-            return [(Reason.GANG_DOES_NOT_FIT, "host port taken")]
         wish = wish_of(self.pod_set)
         asked = f"{in_words(GPU, wish.gpus)} with {in_words(RDMA, wish.nics)}"
         words = f"no free set of {asked} near enough for pair rule '{wish.rule}'"
         return [(Reason.NO_ALIGNED_DEVICES, words)]
 
 
-def _refusals(scene: Scene, flavors: list[Flavor], pod_set: PodSetRequest) -> list[str]:
+def _passing_flavors(scene: Scene, queue: Queue, request: RequestClass) -> dict[str, set[str]]:
+    """Give the flavors that quota still allows, by pod set; empty when it allows none."""
+    passing: dict[str, set[str]] = {}
+    for choice in scene.choices(queue, request):
+        if scene.tree.has_room(queue.name, charges_of(request, choice)):
+            for name, flavor in choice.items():
+                passing.setdefault(name, set()).add(flavor.name)
+    return passing
+
+
+def _refusals(
+    scene: Scene, flavors: list[Flavor], pod_set: PodSetRequest, passing: set[str] | None
+) -> list[str]:
     """Say for each node why it is out; only the flavor that a node belongs to has a say."""
     offered = {flavor.name: flavor for flavor in flavors}
     names = listed(sorted(offered))
     found = []
     for row, name in enumerate(scene.eligibility.flavor_of):
-        if name in offered:
+        if name in offered and passing is not None and name not in passing:
+            found.append(f"of flavor {name}, for which quota is not enough")
+        elif name in offered:
             found.append(scene.eligibility.refusals(pod_set, offered[name])[row])
         else:
             found.append(f"not of flavor {names}")

@@ -119,27 +119,23 @@ class ReasonFinder:
         return self._scenes[key]
 
     def _blocked(self, queue: Queue, request: RequestClass, class_index: int) -> ClassHold:
-        short = self._shortages(queue, request)
+        lacks = [
+            shortages(self.scene.tree, queue.name, charges_of(request, choice))
+            for choice in self.scene.choices(queue, request)
+        ]
+        # Quota holds the gang back only when no flavor passes; the first one is then told.
+        short = lacks[0] if lacks and all(lacks) else ()
+        every = dict.fromkeys(lack for each in lacks for lack in each)
         self._tried += 1
         return ClassHold(
             queue=queue.name,
             class_index=class_index,
             reason=self._reason(queue, request, short),
-            causes=(*quota_causes(short), *node_causes(self.scene, queue, request)),
+            causes=(*quota_causes(every), *node_causes(self.scene, queue, request)),
             quota_path=self._path(queue, request, short),
             limiting=short[0].node if short else "",
             unblock=unblocking(self.scene, queue, request) if self._tried <= MAX_TRIED else (),
         )
-
-    def _shortages(self, queue: Queue, request: RequestClass) -> tuple[Shortage, ...]:
-        """Give what quota lacks under the first flavor choice; empty when any choice passes."""
-        found: tuple[Shortage, ...] = ()
-        for choice in self.scene.choices(queue, request):
-            short = shortages(self.scene.tree, queue.name, charges_of(request, choice))
-            if not short:
-                return ()
-            found = found or short
-        return found
 
     def _path(
         self, queue: Queue, request: RequestClass, short: tuple[Shortage, ...]
@@ -157,11 +153,20 @@ class ReasonFinder:
         healed = replace(self.scene, room=Room(fleet).heal(range(len(fleet))))
         if healed.look(queue, request):
             return Reason.NODES_UNAVAILABLE
+        if not fleet.is_complete and not self._fits_idle(queue, request):
+            return Reason.NODES_UNAVAILABLE
         if not self._sum_suffices(queue, request):
             return Reason.GANG_DOES_NOT_FIT
         if self.scene.look(queue, with_rule(request, PairRule.NONE)):
             return Reason.NO_ALIGNED_DEVICES
         return Reason.FRAGMENTED_DEVICES
+
+    def _fits_idle(self, queue: Queue, request: RequestClass) -> bool:
+        """Whether the nodes known so far could hold it at all; the missing ones might."""
+        fleet = self.scene.snapshot.fleet
+        rows = range(len(fleet))
+        idle = replace(self.scene, room=Room(fleet).empty(rows).heal(rows))
+        return idle.look(queue, request) is not None
 
     def _sum_suffices(self, queue: Queue, request: RequestClass) -> bool:
         """Whether some choice's usable nodes together have enough of everything free."""

@@ -69,16 +69,16 @@ def test_the_master_joins_its_workers_node() -> None:
     assert rows(places, "Master") == [1]
 
 
-def test_a_master_steps_aside_where_it_would_stand_in_the_way() -> None:
-    # Largest first puts the Master on the tight node, where only a Worker fits.
-    tight = {"cpu": 1000, "memory": 2**40, "pods": 110}
-    wide = {"cpu": 4000, "memory": 2**40, "pods": 110}
-    fleet = a_fleet(
-        (a_node(0, free=tight), a_node(1, free=wide)), [*devices_of(0, 4), *devices_of(1, 4)]
-    )
-    places = place(fleet, a_pod_set("Master", gpu=1), a_pod_set(count=2, gpu=3, cpu=1000))
-    assert sorted(rows(places)) == [0, 1]
-    assert rows(places, "Master") == [1]
+def test_a_large_pod_steps_aside_for_a_small_one_that_has_no_choice() -> None:
+    tight = {"cpu": 9000, "memory": 2**40, "pods": 110}
+    fleet = a_fleet((a_node(0, free=tight), a_node(1)), [*devices_of(0), *devices_of(1)])
+    master, worker = a_pod_set("Master", gpu=1), a_pod_set(gpu=8)
+    nodes = {"Master": np.array([True, False]), "Worker": np.array([True, True])}
+    places = pack(Room(fleet), (master, worker), nodes)
+    assert rows(places, "Master") == [0]
+    assert rows(places) == [1]
+    nowhere_else = {"Master": np.array([True, False]), "Worker": np.array([True, False])}
+    assert pack(Room(fleet), (master, worker), nowhere_else) is None
 
 
 def test_unlike_pods_that_only_fit_apart_are_refused_together() -> None:

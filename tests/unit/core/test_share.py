@@ -94,3 +94,14 @@ def test_roots_compare_by_the_use_of_their_own_quota() -> None:
 
 def test_a_cohort_without_a_head_does_not_compete() -> None:
     assert winner(tree_of_two(), a_head("right", 99)) == "right"
+
+
+def test_a_share_deep_in_the_tree_is_of_what_its_own_cohort_could_hold() -> None:
+    queues = (
+        Queue(name="q", cohort="team", quotas=(a_quota(2),)),
+        Queue(name="r", cohort="lab", quotas=(a_quota(6),)),
+    )
+    tree = QuotaTree(queues, (Cohort(name="team", parent="lab"), Cohort(name="lab")))
+    assert dominant_share(tree.queues["q"], {GPU: 6}) == Share(4, 8)
+    assert dominant_share(tree.queues["q"], {GPU: 4}) == Share(2, 8)
+    assert dominant_share(tree.cohorts["team"], {GPU: 4}) == Share(2, 8)
