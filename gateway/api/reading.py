@@ -5,16 +5,15 @@ unknown fields. Nothing here knows a route.
 """
 
 import difflib
-import json
 import types
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn, TypeVar, Union, get_args, get_origin
+from typing import Any, TypeVar, Union, get_args, get_origin
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gateway.errors import InvalidInput, MalformedBody
+from gateway.manifests.json_text import read_json
 
 Model = TypeVar("Model", bound=BaseModel)
 MAX_QUERY_FIELDS = 100
@@ -33,35 +32,11 @@ def parse_json(body: bytes) -> Any:
         MalformedBody: not UTF-8, not JSON, NaN or infinite, nested too deep, or a key twice.
     """
     try:
-        text = body.decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+        return read_json(body.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise MalformedBody(
-            f"the body is not UTF-8: byte {error.start}", hint="send UTF-8"
+            f"byte {error.start} of the body is not UTF-8", hint="send UTF-8"
         ) from error
-    except RecursionError as error:
-        raise MalformedBody("the body is nested too deep", hint="flatten it") from error
-    except json.JSONDecodeError as error:
-        raise MalformedBody(
-            f"the body is not JSON: {error.msg} in line {error.lineno} column {error.colno}",
-            hint="check it with: python -m json.tool",
-        ) from error
-    except ValueError as error:
-        raise MalformedBody(
-            f"the body cannot be read: {error}", hint="correct it and send it again"
-        ) from error
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise ValueError(f"key {key[:100]!r} stands twice in one object")
-    return found
-
-
-def _no_number(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a JSON number")
 
 
 def read_model(model: type[Model], body: bytes) -> Model:

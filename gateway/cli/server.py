@@ -55,7 +55,8 @@ def dev(
 
     Other commands on this machine find it by themselves. Ctrl-C ends it.
     """
-    folder = Path(tempfile.mkdtemp(prefix="training-gateway-")) if ephemeral else state_dir
+    makes_folder = ephemeral and state_dir is None
+    folder = Path(tempfile.mkdtemp(prefix="training-gateway-")) if makes_folder else state_dir
     settings = _settings(
         listen_port=port,
         state_dir=folder,
@@ -70,7 +71,7 @@ def dev(
     try:
         bootstrap.dev(settings)
     finally:
-        if ephemeral and folder is not None:
+        if makes_folder and folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -9,6 +10,7 @@ import time
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from gateway.core.vocabulary import ENVIRONMENT_PREFIX
 from gateway.errors import GatewayError, TimedOut
@@ -52,20 +54,23 @@ class LocalGateway:
         }
         with self._output.open("wb") as output:
             return subprocess.Popen(
-                [sys.executable, "-m", "gateway", "dev", "--ephemeral"],
-                env={**inherited, f"{ENVIRONMENT_PREFIX}STATE_DIR": str(folder)},
+                [sys.executable, "-m", "gateway.sdk.local_child", "dev", *self._arguments(folder)],
+                env=inherited,
                 # Held open and never written to: the child sees its end when this program dies.
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
 
+    def _arguments(self, folder: Path) -> list[str]:
+        return ["--ephemeral", "--port", "0", "--state-dir", str(folder)]
+
     def _wait_for_context(self, seconds: float) -> dict[str, str]:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             with suppress(GatewayError):  # half written
                 context = read_context(Path(self._folder.name) / CONTEXT_FILE)
-                if {"url", "token"} <= set(context):
+                if {"url", "token"} <= set(context) and is_listening(context["url"]):
                     return context
             if self._child.poll() is not None:
                 raise GatewayError(
@@ -94,3 +99,13 @@ class LocalGateway:
         if self._child.stdin is not None:
             self._child.stdin.close()
         self._folder.cleanup()
+
+
+def is_listening(url: str) -> bool:
+    """Whether anybody takes connections at this address."""
+    place = urlsplit(url)
+    try:
+        with socket.create_connection((place.hostname, place.port), timeout=1.0):
+            return True
+    except OSError:
+        return False

@@ -19,7 +19,7 @@ router = APIRouter(tags=["nodes"])
 class Cordon(WireModel):
     """Body of :cordon."""
 
-    reason: str = Field(min_length=1, max_length=500)
+    reason: str = Field(default="", max_length=500)
 
 
 @router.get("/nodes", **described(NodePage, query=PageQuery))
