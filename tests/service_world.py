@@ -31,7 +31,7 @@ GIB = 2**30
 ADMIN = Caller(name="root", role=Role.ADMIN, namespaces=("*",))
 ANNA = Caller(name="anna", namespaces=("team-a",))
 BEN = Caller(name="ben", namespaces=("team-b",))
-MOST_TURNS = 60
+MOST_TURNS = 90
 
 
 def a_spec(name: str = "train", gpu: int = 8, workers: int = 0, **changes: Any) -> JobSpec:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, func, select, update
+from sqlalchemy import Connection, RowMapping, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from gateway.core.vocabulary import AttemptPhase, JobState
 from gateway.db.engine import Writer
+from gateway.db.jobs import HEAD
 from gateway.db.tables import (
     assignments,
     attempts,
@@ -22,14 +23,21 @@ from gateway.errors import StaleVersion
 MAX_TAIL_BYTES = 64 * 1024
 
 
-def live_attempts(connection: Connection) -> Sequence[RowMapping]:
-    """Give every attempt that is not closed, oldest first."""
-    statement = (
-        select(attempts)
-        .where(attempts.c.phase != AttemptPhase.CLOSED)
-        .order_by(attempts.c.reserved_us, attempts.c.id)
-    )
-    return connection.execute(statement).mappings().all()
+def live_attempts(connection: Connection) -> list[tuple[RowMapping, RowMapping]]:
+    """Give every attempt that is not closed with its job (without the spec), oldest first.
+
+    Attempts of jobs in quarantine are left out.
+    """
+    is_live = attempts.c.phase != AttemptPhase.CLOSED
+    statement = select(attempts).where(is_live).order_by(attempts.c.reserved_us, attempts.c.id)
+    live = connection.execute(statement).mappings().all()
+    owners = select(*HEAD).join(attempts, attempts.c.job_id == jobs.c.id).where(is_live)
+    by_id = {row["id"]: row for row in connection.execute(owners).mappings()}
+    return [
+        (by_id[attempt["job_id"]], attempt)
+        for attempt in live
+        if not by_id[attempt["job_id"]]["is_quarantined"]
+    ]
 
 
 def get_attempt(connection: Connection, attempt_id: int) -> RowMapping | None:
@@ -45,15 +53,20 @@ def attempts_of(connection: Connection, job_id: int) -> Sequence[RowMapping]:
 
 
 def undeleted_objects(
-    connection: Connection, closed_before_us: int, limit: int
+    connection: Connection, kept_until_us: int, late_until_us: int, limit: int
 ) -> Sequence[RowMapping]:
-    """Give closed attempts whose object is still to be removed from the cluster."""
+    """Give closed attempts whose object is to be removed from the cluster now.
+
+    Those closed before `kept_until_us`; and, closed before `late_until_us`, those of which a create
+    was sent that never came back with a UID, as it may have taken effect late.
+    """
+    is_late = (attempts.c.object_uid == "") & (attempts.c.closed_us <= late_until_us)
     statement = (
         select(attempts)
         .where(
             attempts.c.phase == AttemptPhase.CLOSED,
             ~attempts.c.is_object_deleted,
-            attempts.c.closed_us <= closed_before_us,
+            or_(attempts.c.closed_us <= kept_until_us, is_late),
         )
         .order_by(attempts.c.id)
         .limit(limit)
@@ -123,6 +136,12 @@ def store_log_tail(writer: Writer, attempt_id: int, rank: int, lines: str) -> No
     writer.connection.execute(
         statement.on_conflict_do_update(index_elements=["attempt_id", "rank"], set_={"lines": kept})
     )
+
+
+def has_log_tails(connection: Connection, attempt_id: int) -> bool:
+    """Whether any last lines of this attempt are kept."""
+    statement = select(log_tails.c.rank).where(log_tails.c.attempt_id == attempt_id).limit(1)
+    return connection.execute(statement).first() is not None
 
 
 def read_log_tail(connection: Connection, attempt_id: int, rank: int) -> str | None:

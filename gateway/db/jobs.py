@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, func, insert, or_, select, update
+from sqlalchemy import Connection, RowMapping, Select, bindparam, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
@@ -89,6 +89,23 @@ def get_job_by_row(connection: Connection, job_id: int) -> RowMapping | None:
     return _one(connection, select(jobs).where(jobs.c.id == job_id))
 
 
+HEAD = tuple(column for column in jobs.c if column.name != "spec")
+"""Everything but what the user wrote, which may be long and is seldom needed."""
+
+
+def get_job_head(connection: Connection, job_id: int) -> RowMapping | None:
+    """Give a job by its row id, without its spec."""
+    return _one(connection, select(*HEAD).where(jobs.c.id == job_id))
+
+
+def get_spec(connection: Connection, job_id: int) -> Mapping[str, Any]:
+    """Give what the user submitted, in normal form."""
+    spec: Mapping[str, Any] = connection.execute(
+        select(jobs.c.spec).where(jobs.c.id == job_id)
+    ).scalar_one()
+    return spec
+
+
 def _one(connection: Connection, statement: Select[Any]) -> RowMapping | None:
     return connection.execute(statement).mappings().first()
 
@@ -147,12 +164,21 @@ def change_job(writer: Writer, job: RowMapping, values: Mapping[str, Any]) -> No
         )
 
 
-def set_reason(writer: Writer, job_id: int, version: int, reason: str, serial: int) -> None:
-    """Store a waiting job's reason; it is no change of state, so the version stays."""
-    writer.connection.execute(
+def set_reasons(writer: Writer, rows: Sequence[tuple[int, int, str]], serial: int) -> None:
+    """Store reasons of waiting jobs, as (job, version, reason); their versions stay.
+
+    It is no change of state: whoever read the job before may still act on it.
+    """
+    if not rows:
+        return
+    statement = (
         update(jobs)
-        .where(jobs.c.id == job_id, jobs.c.version == version)
-        .values(reason=reason, reason_serial=serial)
+        .where(jobs.c.id == bindparam("job"), jobs.c.version == bindparam("read_version"))
+        .values(reason=bindparam("code"), reason_serial=serial)
+    )
+    writer.connection.execute(
+        statement,
+        [{"job": job, "read_version": version, "code": reason} for job, version, reason in rows],
     )
 
 

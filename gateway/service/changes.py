@@ -79,11 +79,13 @@ def begin_stop(writer: Writer, job: Row, stop: Stop) -> JobState:
         kind="stopping",
         detail=stop.message or stop.end_reason.value,
         values={
+            "reason": None,
             "stop_outcome": stop.outcome,
             "end_reason": stop.end_reason,
             "message": stop.message[:2000],
             "exit_code": stop.exit_code,
             "stopping_us": stop.at_us,
+            "is_quarantined": False,  # only a person stops a job that is set aside
         },
     )
     return apply_change(writer, job, change)

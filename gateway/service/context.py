@@ -3,18 +3,20 @@
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
-from gateway.backends.base import LaunchBackend
+from gateway.backends.base import Launch, LaunchBackend
 from gateway.core.admission import Snapshot
 from gateway.core.mirror import Mirror
-from gateway.core.vocabulary import Role
+from gateway.core.vocabulary import Reason, Role
 from gateway.db.engine import Database
 from gateway.errors import Denied
 from gateway.settings import Settings
 
 EVERY_NAMESPACE = "*"
 SYSTEM_ACTOR = "gateway"
+LEAST_BUDGET = 100
+"""Candidates that even the slowest cycle looks at."""
 
 
 class Clock(Protocol):
@@ -92,6 +94,36 @@ class Leadership:
         return self.epoch is not None and time.monotonic() + seconds < self.valid_until
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """What was last stored about one (queue, request class)."""
+
+    epoch: int
+    generation: int
+    reason: Reason
+    explanation: Any
+    at_us: int
+
+
+@dataclass(slots=True)
+class Pace:
+    """How many candidates a cycle looks at in a second, measured as it goes."""
+
+    per_second: float = 0.0
+
+    def note(self, candidates: int, seconds: float) -> None:
+        """Take one cycle into account; short ones say little and count for nothing."""
+        if candidates and seconds > 0:
+            fresh = candidates / seconds
+            self.per_second = 0.7 * self.per_second + 0.3 * fresh if self.per_second else fresh
+
+    def budget(self, seconds: float, most: int) -> int:
+        """Give the candidates that fit into this time, between LEAST_BUDGET and `most`."""
+        if not self.per_second:
+            return most
+        return max(min(LEAST_BUDGET, most), min(most, int(self.per_second * seconds)))
+
+
 @dataclass(slots=True, kw_only=True)
 class MirrorState:
     """The warm mirror with the horizon of its last reading; used under its lock."""
@@ -101,6 +133,9 @@ class MirrorState:
     horizon: int = 0
     fleet_view: Snapshot | None = None
     """Snapshot for questions about what could ever fit; replaced by each cycle and sync."""
+    explained: dict[tuple[str, int], Explained] = field(default_factory=dict)
+    """By (queue, class id); spares the database explanations that say the same again."""
+    pace: Pace = field(default_factory=Pace)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -114,3 +149,5 @@ class Gateway:
     clock: Clock = field(default_factory=SystemClock)
     wake: Wake = field(default_factory=Wake)
     mirror: MirrorState = field(default_factory=MirrorState)
+    launches: dict[int, Launch] = field(default_factory=dict)
+    """By attempt's row id; what an attempt launches never changes."""

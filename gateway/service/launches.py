@@ -1,13 +1,51 @@
-"""Builds a Launch from what the database holds; equal for every retry of the same attempt."""
+"""The work on live attempts: each with its job and its Launch, read from the database."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from gateway.backends.base import Launch, ObjectRef, PlannedDevice, PlannedPod
 from gateway.core.vocabulary import DeviceKind
 from gateway.db import attempts as attempt_rows
+from gateway.db import jobs as job_rows
 from gateway.db.engine import Connection, Row
+from gateway.service.context import Gateway
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One attempt with its job, as read at the start of a pass."""
+
+    job: Row
+    """Without its spec."""
+    attempt: Row
+    launch: Launch
+
+
+def live_work(gateway: Gateway) -> list[tuple[Row, Row]]:
+    """Give (job, attempt) of every live attempt that is not in quarantine, oldest first."""
+    with gateway.database.read() as connection:
+        found = attempt_rows.live_attempts(connection)
+    _forget_ended(gateway, (attempt["id"] for _, attempt in found))
+    return list(found)
+
+
+def _forget_ended(gateway: Gateway, live: Iterable[int]) -> None:
+    for attempt_id in set(gateway.launches).difference(live):
+        gateway.launches.pop(attempt_id, None)
+
+
+def load(gateway: Gateway, job: Row, attempt: Row) -> Work:
+    """Give the work on an attempt; what it launches is built once, as it never changes."""
+    launch = gateway.launches.get(attempt["id"])
+    if launch is None:
+        with gateway.database.read() as connection:
+            launch = launch_of(connection, job, attempt)
+        gateway.launches[attempt["id"]] = launch
+    return Work(job, attempt, launch)
 
 
 def launch_of(connection: Connection, job: Row, attempt: Row) -> Launch:
-    """Give everything a back end needs to launch this attempt."""
+    """Give everything a back end needs to launch this attempt; equal for every retry of it."""
     held = attempt_rows.devices_of(connection, attempt["id"])
     pods = attempt_rows.pods_of(connection, attempt["id"])
     return Launch(
@@ -17,7 +55,7 @@ def launch_of(connection: Connection, job: Row, attempt: Row) -> Launch:
         object_name=attempt["object_name"],
         epoch=attempt["epoch"],
         spec_digest=job["spec_digest"],
-        manifest=job["spec"]["manifest"],
+        manifest=job_rows.get_spec(connection, job["id"])["manifest"],
         pods=tuple(_pod(pod, held.get(pod["id"], [])) for pod in pods),
     )
 

@@ -2,27 +2,30 @@
 
 import traceback
 from collections.abc import Callable
+from typing import Final
 
 import structlog
 
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Row, Writer
 from gateway.db.events import NewEvent, append_event
-from gateway.errors import StaleLeader, StaleVersion, Unavailable
+from gateway.errors import ClusterRejected, StaleLeader, StaleVersion, Unavailable
 from gateway.service.context import SYSTEM_ACTOR, Gateway
 
 log = structlog.get_logger()
+POISON: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What rows that make no sense raise; an error of the database itself is none of these."""
 
 
 def guarded(gateway: Gateway, job: Row, work: Callable[[], bool]) -> bool:
     """Run one job's part of a loop; what it raises unforeseen puts that job in quarantine.
 
-    An outage or a lost lease is nobody's poison: it ends the pass. A change by somebody else only
-    skips the job until the next pass.
+    An outage, a refusing cluster or a lost lease is nobody's poison and is raised on. A change by
+    somebody else only skips the job until the next pass.
     """
     try:
         return work()
-    except (Unavailable, StaleLeader):
+    except (Unavailable, StaleLeader, ClusterRejected):
         raise
     except StaleVersion:
         return False
@@ -34,8 +37,8 @@ def guarded(gateway: Gateway, job: Row, work: Callable[[], bool]) -> bool:
 def quarantine(gateway: Gateway, job: Row, error: Exception) -> None:
     """Set a job aside and say which kind of error did it; its text may hold secrets."""
     frames = traceback.extract_tb(error.__traceback__)
-    place = f"{frames[-1].name}:{frames[-1].lineno}" if frames else "unknown place"
-    message = f"{type(error).__name__} in {place}"
+    place = f" in {frames[-1].name}:{frames[-1].lineno}" if frames else ""
+    message = f"{type(error).__name__}{place}"
     log.error("job_quarantined", job_id=job["uid"], error=message)
 
     def store(writer: Writer) -> None:

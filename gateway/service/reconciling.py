@@ -2,145 +2,89 @@
 
 from functools import partial
 
-from gateway.backends.base import ObjectOutcome, Observation, ReplicaPhase
-from gateway.core.vocabulary import (
-    AttemptPhase,
-    EndReason,
-    JobEvent,
-    JobState,
-    StopOutcome,
-)
+import structlog
+
+from gateway.core.vocabulary import AttemptPhase, EndReason, JobEvent, JobState
 from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
-from gateway.db.engine import Writer
-from gateway.db.leases import require_epoch
-from gateway.errors import ClusterUnreachable
+from gateway.db.engine import Row, Writer
+from gateway.errors import ClusterRejected, ClusterUnreachable
 from gateway.service.changes import Change, Stop, apply_change, begin_stop
 from gateway.service.context import SYSTEM_ACTOR, Gateway
 from gateway.service.crash_points import reach
-from gateway.service.launches import ref_of
-from gateway.service.launching import Work, live_work
+from gateway.service.launches import Work, live_work, load, ref_of
+from gateway.service.launching import guard, is_cut_off, may_call
 from gateway.service.quarantine import guarded
 from gateway.service.stopping import finish_stop
+from gateway.service.verdicts import Verdict, ending, has_closed_gate, is_ready, overdue
 
+log = structlog.get_logger()
 STARTED_STATES = frozenset({JobState.LAUNCHING, JobState.RUNNING})
 MOST_TIMEOUTS = 500
 
 
 def reconcile_due(gateway: Gateway) -> int:
     """Look at every live gang once; gives how many changed state."""
-    changed = expire_waiting(gateway)
-    for work in live_work(gateway):
-        state = JobState(work.job["state"])
-        if not gateway.leadership.outlives(gateway.settings.cluster_call_seconds):
+    changed, outages = expire_waiting(gateway), 0
+    for job, attempt in live_work(gateway):
+        if is_cut_off(gateway, outages) or not may_call(gateway):
             break
-        if state is JobState.STOPPING:
-            changed += guarded(gateway, work.job, partial(finish_stop, gateway, work))
-        elif state in STARTED_STATES:
-            changed += guarded(gateway, work.job, partial(watch, gateway, work))
+        try:
+            changed += guarded(gateway, job, partial(_look, gateway, job, attempt))
+            outages = 0
+        except ClusterUnreachable:
+            outages += 1  # what is held stays held until the cluster answers
+        except ClusterRejected as error:
+            log.warning("look_refused", job_id=job["uid"], detail=error.detail)
     if changed:
         gateway.wake.set()
     return changed
 
 
+def _look(gateway: Gateway, job: Row, attempt: Row) -> bool:
+    state = JobState(job["state"])
+    if state is JobState.STOPPING:
+        return finish_stop(gateway, load(gateway, job, attempt))
+    if state in STARTED_STATES:
+        return watch(gateway, load(gateway, job, attempt))
+    return False
+
+
 def watch(gateway: Gateway, work: Work) -> bool:
     """Look at one started gang; True when its state changed."""
     ref = ref_of(work.job, work.attempt)
-    try:
-        seen = gateway.backend.observe(work.launch, ref)
-        stop = judge(gateway, work, seen)
-        if stop is None and _has_closed_gate(work, seen):
-            gateway.backend.open_gates(work.launch, ref)
-    except ClusterUnreachable:
-        return False
-    if stop is not None:
-        _store_stop(gateway, work, stop)
+    seen = gateway.backend.observe(work.launch, ref)
+    verdict = ending(seen, gateway.settings.max_pod_restarts) or overdue(
+        work.job, work.attempt, gateway.clock.now_us()
+    )
+    if verdict is not None:
+        _store_end(gateway, work, verdict)
         reach("after_stop_recorded")
         return True
-    if _is_ready(work, seen):
+    if work.attempt["phase"] != AttemptPhase.OPEN:
+        return False
+    if has_closed_gate(seen) and may_call(gateway):
+        # A re-created replica; it gets its old place, alone.
+        gateway.backend.open_gates(work.launch, ref)
+    if work.job["state"] == JobState.LAUNCHING and is_ready(work.launch, seen):
         _store_running(gateway, work)
         reach("after_running")
         return True
     return False
 
 
-def judge(gateway: Gateway, work: Work, seen: Observation) -> Stop | None:
-    """Say whether and why this attempt is over."""
-    outcome, reason, message = _ending(gateway, work, seen)
-    if reason is None:
-        return None
-    return Stop(
-        outcome=outcome,
-        end_reason=reason,
+def _store_end(gateway: Gateway, work: Work, verdict: Verdict) -> None:
+    stop = Stop(
+        outcome=verdict.outcome,
+        end_reason=verdict.reason,
         actor=SYSTEM_ACTOR,
         at_us=gateway.clock.now_us(),
-        message=message,
-        exit_code=exit_code(seen, outcome),
+        message=verdict.message,
+        exit_code=verdict.exit_code,
     )
 
-
-def _ending(
-    gateway: Gateway, work: Work, seen: Observation
-) -> tuple[StopOutcome, EndReason | None, str]:
-    limit = gateway.settings.max_pod_restarts
-    if seen.outcome is ObjectOutcome.FAILED:
-        return StopOutcome.FAILED, EndReason.REPLICA_FAILED, seen.message or _failure(seen)
-    if seen.outcome is ObjectOutcome.SUCCEEDED:
-        return StopOutcome.SUCCEEDED, EndReason.SUCCEEDED, ""
-    if not seen.exists:
-        words = "the object was deleted by somebody else"
-        return StopOutcome.FAILED, EndReason.DELETED_EXTERNALLY, words
-    if seen.recreations > limit:
-        words = f"{seen.recreations} pods were re-created, {limit} are allowed"
-        return StopOutcome.FAILED, EndReason.TOO_MANY_RESTARTS, words
-    return StopOutcome.FAILED, *_timeout(gateway, work)
-
-
-def _timeout(gateway: Gateway, work: Work) -> tuple[EndReason | None, str]:
-    now_us, job = gateway.clock.now_us(), work.job
-    limit, started = job["run_timeout_seconds"], job["started_us"]
-    if started is not None and limit is not None and now_us - started >= limit * 1_000_000:
-        return EndReason.RUN_TIMEOUT, f"ran for more than {limit} s"
-    limit, launched = job["start_timeout_seconds"], work.attempt["launched_us"]
-    is_late = launched is not None and now_us - launched >= limit * 1_000_000
-    if started is None and is_late:
-        return EndReason.START_TIMEOUT, f"the gang was not ready within {limit} s"
-    return None, ""
-
-
-def exit_code(seen: Observation, outcome: StopOutcome) -> int | None:
-    """Give the code that stands for the attempt: the first failed replica's, by rank."""
-    codes = [replica.exit_code for replica in seen.replicas if replica.exit_code is not None]
-    if outcome is StopOutcome.SUCCEEDED:
-        return 0
-    return next((code for code in codes if code), None)
-
-
-def _failure(seen: Observation) -> str:
-    for replica in seen.replicas:
-        if replica.phase is ReplicaPhase.FAILED:
-            code = "" if replica.exit_code is None else f" with exit code {replica.exit_code}"
-            return f"{replica.pod_set} {replica.index} failed{code}"
-    return "a replica failed"
-
-
-def _has_closed_gate(work: Work, seen: Observation) -> bool:
-    return work.attempt["phase"] == AttemptPhase.OPEN and any(
-        replica.phase is ReplicaPhase.GATED for replica in seen.replicas
-    )
-
-
-def _is_ready(work: Work, seen: Observation) -> bool:
-    """Whether the whole gang is ready; a pod that already succeeded was."""
-    good = {ReplicaPhase.READY, ReplicaPhase.SUCCEEDED}
-    ready = {(r.pod_set, r.index) for r in seen.replicas if r.phase in good}
-    wanted = {(pod.pod_set, pod.index) for pod in work.launch.pods}
-    return work.job["state"] == JobState.LAUNCHING and wanted <= ready
-
-
-def _store_stop(gateway: Gateway, work: Work, stop: Stop) -> None:
     def store(writer: Writer) -> None:
-        require_epoch(writer, gateway.leadership.epoch or -1)
+        guard(gateway, writer)
         begin_stop(writer, work.job, stop)
 
     gateway.database.run_write(store)
@@ -148,17 +92,17 @@ def _store_stop(gateway: Gateway, work: Work, stop: Stop) -> None:
 
 def _store_running(gateway: Gateway, work: Work) -> None:
     at_us = gateway.clock.now_us()
+    change = Change(
+        event=JobEvent.READY,
+        actor=SYSTEM_ACTOR,
+        at_us=at_us,
+        kind="running",
+        detail=f"all {len(work.launch.pods)} pods are ready",
+        values={"started_us": at_us},
+    )
 
     def store(writer: Writer) -> None:
-        require_epoch(writer, gateway.leadership.epoch or -1)
-        change = Change(
-            event=JobEvent.READY,
-            actor=SYSTEM_ACTOR,
-            at_us=at_us,
-            kind="running",
-            detail=f"all {len(work.launch.pods)} pods are ready",
-            values={"started_us": at_us},
-        )
+        guard(gateway, writer)
         apply_change(writer, work.job, change)
         attempt_rows.change_attempt(writer, work.attempt, {"started_us": at_us})
 
@@ -168,20 +112,26 @@ def _store_running(gateway: Gateway, work: Work) -> None:
 def expire_waiting(gateway: Gateway) -> int:
     """End jobs that waited longer than their queue timeout."""
     at_us = gateway.clock.now_us()
+    with gateway.database.read() as connection:
+        overdue_jobs = job_rows.overdue_waiting(connection, at_us, MOST_TIMEOUTS)
+    return sum(guarded(gateway, job, partial(_expire, gateway, job)) for job in overdue_jobs)
 
-    def expire(writer: Writer) -> int:
-        overdue = job_rows.overdue_waiting(writer.connection, at_us, MOST_TIMEOUTS)
-        for job in overdue:
-            words = f"waited longer than {job['queue_timeout_seconds']} s"
-            change = Change(
-                event=JobEvent.FAIL_WAITING,
-                actor=SYSTEM_ACTOR,
-                at_us=at_us,
-                kind="failed",
-                detail=words,
-                values={"reason": None, "end_reason": EndReason.QUEUE_TIMEOUT, "message": words},
-            )
-            apply_change(writer, job, change)
-        return len(overdue)
 
-    return gateway.database.run_write(expire)
+def _expire(gateway: Gateway, job: Row) -> bool:
+    at_us = gateway.clock.now_us()
+    words = f"waited longer than {job['queue_timeout_seconds']} s"
+    change = Change(
+        event=JobEvent.FAIL_WAITING,
+        actor=SYSTEM_ACTOR,
+        at_us=at_us,
+        kind="failed",
+        detail=words,
+        values={"reason": None, "end_reason": EndReason.QUEUE_TIMEOUT, "message": words},
+    )
+
+    def store(writer: Writer) -> None:
+        guard(gateway, writer)
+        apply_change(writer, job, change)
+
+    gateway.database.run_write(store)
+    return True

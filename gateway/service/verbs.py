@@ -1,6 +1,6 @@
 """What users do to jobs: cancel, hold, release, requeue, reprioritise."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from gateway.core.vocabulary import (
     TERMINAL_STATES,
@@ -22,7 +22,16 @@ from gateway.service.jobs import find_visible
 from gateway.service.presenting import job_view
 
 MAX_TRIES = 5
+WAITING_OUTCOMES = frozenset({StopOutcome.REQUEUED, StopOutcome.HELD})
 Act = Callable[[Writer, Row], None]
+VERBS: Mapping[JobState, tuple[str, ...]] = {
+    JobState.PENDING: ("cancel", "hold", "reprioritise"),
+    JobState.HELD: ("cancel", "release", "reprioritise"),
+    JobState.RESERVED: ("cancel", "requeue"),
+    JobState.LAUNCHING: ("cancel", "requeue"),
+    JobState.RUNNING: ("cancel", "requeue"),
+}
+"""What a user may do to a job in a state; where nothing is named, nothing."""
 
 
 def cancel(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
@@ -32,6 +41,10 @@ def cancel(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
         state, at_us = JobState(job["state"]), gateway.clock.now_us()
         if state is JobState.CANCELLED or job["stop_outcome"] == StopOutcome.CANCELLED:
             return
+        if job["stop_outcome"] in WAITING_OUTCOMES:
+            _cancel_return(writer, job, caller, at_us)
+            return
+        _require(job, "cancel")
         if state in WAITING_STATES:
             change = Change(
                 event=JobEvent.CANCEL_WAITING,
@@ -57,10 +70,27 @@ def cancel(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
     return _change(gateway, caller, job_id, act)
 
 
+def _cancel_return(writer: Writer, job: Row, caller: Caller, at_us: int) -> None:
+    """Let a job that was on its way back to the queue end instead."""
+    words = f"cancelled by {caller.name}"
+    values = {
+        "stop_outcome": StopOutcome.CANCELLED,
+        "end_reason": EndReason.CANCELLED,
+        "message": words,
+        "is_quarantined": False,
+    }
+    job_rows.change_job(writer, job, values)
+    append_event(
+        writer,
+        NewEvent(at_us=at_us, kind="stopping", actor=caller.name, job_id=job["id"], detail=words),
+    )
+
+
 def hold(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
     """Keep a pending job from being considered; anything else is a conflict."""
 
     def act(writer: Writer, job: Row) -> None:
+        _require(job, "hold")
         change = Change(
             event=JobEvent.HOLD,
             actor=caller.name,
@@ -78,13 +108,16 @@ def release(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
 
     def act(writer: Writer, job: Row) -> None:
         at_us = gateway.clock.now_us()
-        if job["is_quarantined"]:
-            job_rows.change_job(writer, job, {"is_quarantined": False, "reason": None})
+        if job["is_quarantined"] and JobState(job["state"]) not in TERMINAL_STATES:
+            reason = Reason.HELD if job["state"] == JobState.HELD else None
+            values = {"is_quarantined": False, "reason": reason, "message": ""}
+            job_rows.change_job(writer, job, values)
             append_event(
                 writer,
                 NewEvent(at_us=at_us, kind="released", actor=caller.name, job_id=job["id"]),
             )
             return
+        _require(job, "release")
         change = Change(
             event=JobEvent.RELEASE,
             actor=caller.name,
@@ -101,13 +134,7 @@ def requeue(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
     """Stop the present attempt and let the job wait again with its old submit time."""
 
     def act(writer: Writer, job: Row) -> None:
-        state = JobState(job["state"])
-        if state in TERMINAL_STATES:
-            raise InvalidTransition(
-                f"job {job['name']} has ended as {state.value}",
-                value=state.value,
-                hint=f"submit it again: gateway submit --from {job['uid']}",
-            )
+        _require(job, "requeue")
         begin_stop(
             writer,
             job,
@@ -127,14 +154,7 @@ def reprioritise(gateway: Gateway, caller: Caller, job_id: str, priority: int) -
     """Change a waiting job's priority, clamped to its queue's range."""
 
     def act(writer: Writer, job: Row) -> None:
-        state = JobState(job["state"])
-        if state not in WAITING_STATES:
-            raise InvalidTransition(
-                f"priority matters only while a job waits; this one is {state.value}",
-                value=state.value,
-                allowed=tuple(sorted(waiting.value for waiting in WAITING_STATES)),
-                hint="requeue it first",
-            )
+        _require(job, "reprioritise")
         queue = job_rows.get_queue_row(writer.connection, job["queue"])
         clamped = priority
         if queue is not None:
@@ -152,6 +172,26 @@ def reprioritise(gateway: Gateway, caller: Caller, job_id: str, priority: int) -
         )
 
     return _change(gateway, caller, job_id, act)
+
+
+def _require(job: Row, verb: str) -> None:
+    """Refuse a verb that does not apply in this state, and say which do."""
+    state = JobState(job["state"])
+    allowed = VERBS.get(state, ())
+    if verb in allowed:
+        return
+    if state in TERMINAL_STATES:
+        hint = f"it has ended; submit it again: gateway submit --from {job['uid']}"
+    elif state is JobState.STOPPING:
+        hint = "wait until its pods are gone"
+    else:
+        hint = f"possible now: {', '.join(allowed)}"
+    raise InvalidTransition(
+        f"job {job['name']} is {state.value}: {verb} does not apply",
+        value=state.value,
+        allowed=allowed,
+        hint=hint,
+    )
 
 
 def _change(gateway: Gateway, caller: Caller, job_id: str, act: Act) -> JobView:

@@ -1,0 +1,54 @@
+"""Turns one admission of a plan into the grant that the last judge takes or refuses. Pure."""
+
+import hashlib
+
+from gateway.core.admission import Admit
+from gateway.core.jobs.request import RequestClass
+from gateway.core.resources import GPU, PODS, RDMA
+from gateway.core.vocabulary import DeviceKind
+from gateway.db.judge import GrantPod
+
+MAX_OBJECT_NAME = 51
+"""Leaves room for the replica type and a four-digit index within a Service's 63 characters."""
+DEVICE_RESOURCES = frozenset({GPU, RDMA})
+"""Granted one by one as devices, so not taken from a node's amounts."""
+
+
+def grant_pods(admit: Admit, request: RequestClass) -> tuple[GrantPod, ...]:
+    """Give the pods of a grant by rank: the Master first, then the Workers."""
+    amounts = {
+        pod_set.name: {
+            **{name: count for name, count in pod_set.per_pod if name not in DEVICE_RESOURCES},
+            PODS: 1,
+        }
+        for pod_set in request.pod_sets
+    }
+    return tuple(
+        GrantPod(
+            pod_set=place.pod_set,
+            index=place.index,
+            rank=rank,
+            node_id=place.node_id,
+            amounts=amounts[place.pod_set],
+            devices=(
+                *((DeviceKind.GPU, bit) for bit in bits(place.gpu_mask)),
+                *((DeviceKind.RDMA, bit) for bit in bits(place.nic_mask)),
+            ),
+        )
+        for rank, place in enumerate(admit.placements)
+    )
+
+
+def bits(mask: int) -> list[int]:
+    """Give the ordinals in a mask."""
+    return [position for position in range(mask.bit_length()) if mask >> position & 1]
+
+
+def object_name(job_name: str, uid: str, attempt: int) -> str:
+    """Give an attempt's object name: the job's name, a hash of its id, the attempt's number.
+
+    Deterministic, so that a repeated create meets its own object; of its own for each attempt, so
+    that late pods of an earlier one are never adopted.
+    """
+    suffix = f"-{hashlib.sha256(uid.encode()).hexdigest()[:5]}-{attempt}"
+    return job_name[: MAX_OBJECT_NAME - len(suffix)].rstrip("-") + suffix
