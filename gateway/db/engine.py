@@ -169,13 +169,13 @@ def _open_sqlite(url: URL, pool_size: int) -> Engine:
 
 
 def _open_postgresql(url: URL, pool_size: int, *, has_pooler: bool) -> Engine:
-    options = f"-c lock_timeout={LOCK_TIMEOUT_MS} -c statement_timeout={STATEMENT_TIMEOUT_MS}"
+    limits = {"lock_timeout": LOCK_TIMEOUT_MS, "statement_timeout": STATEMENT_TIMEOUT_MS}
     arguments: dict[str, Any] = {"connect_timeout": 5}
     if has_pooler:
         arguments["prepare_threshold"] = None
     else:
-        arguments["options"] = options
-    return create_engine(
+        arguments["options"] = " ".join(f"-c {name}={value}" for name, value in limits.items())
+    engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
         pool_size=pool_size,
         max_overflow=48,
@@ -183,6 +183,11 @@ def _open_postgresql(url: URL, pool_size: int, *, has_pooler: bool) -> Engine:
         pool_timeout=10,
         connect_args=arguments,
     )
+    if has_pooler:
+        # A pooled server connection is somebody else's after the commit: set for this one only.
+        wanted = "; ".join(f"SET LOCAL {name} = {value}" for name, value in limits.items())
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(wanted))
+    return engine
 
 
 @contextmanager

@@ -11,12 +11,14 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
-from gateway.db.engine import Database, open_database
+from gateway.db.engine import LOCK_TIMEOUT_MS, Database, open_database
 from gateway.db.seeding import seed
 from gateway.errors import StartupRefused
 
 LOCK_KEY = 7_203_114_905
 """PostgreSQL advisory lock, held for one migration transaction: one migrator at a time."""
+TURN_SECONDS = 300
+"""How long a migrator waits for another one."""
 
 
 def script_location() -> Path:
@@ -52,12 +54,23 @@ def upgrade(url: str) -> str:
         _refuse_unknown(database)
         with database.write() as writer:
             if not database.is_sqlite:
-                writer.connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK_KEY})"))
+                _line_up(writer.connection)
             command.upgrade(configuration(writer.connection), "head")
             seed(writer)
         return newest_revision()
     finally:
         database.close()
+
+
+def _line_up(connection: Connection) -> None:
+    """Wait for another migrator; then wait for no table long, so that servers are not held up."""
+    for statement in (
+        "SET LOCAL statement_timeout = 0",
+        f"SET LOCAL lock_timeout = '{TURN_SECONDS}s'",
+        f"SELECT pg_advisory_xact_lock({LOCK_KEY})",
+        f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}",
+    ):
+        connection.execute(text(statement))
 
 
 def current_revision(database: Database) -> str | None:

@@ -75,7 +75,7 @@ def _create_cohorts() -> None:
         sa.Column("parent", sa.String(length=63), nullable=True),
         sa.Column("weight", sa.BigInteger(), server_default="1", nullable=False),
         sa.Column("version", sa.BigInteger(), server_default="1", nullable=False),
-        sa.CheckConstraint("weight >= 0", name="ck_cohorts_weight_not_negative"),
+        sa.CheckConstraint("weight >= 0", name=op.f("ck_cohorts_weight_not_negative")),
         sa.ForeignKeyConstraint(["parent"], ["cohorts.name"], name="fk_cohorts_parent"),
         sa.PrimaryKeyConstraint("name", name="pk_cohorts"),
     )
@@ -100,7 +100,7 @@ def _create_gateway_state() -> None:
         sa.Column("cycle_serial", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("write_counter", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("is_inventory_complete", sa.Boolean(), server_default=sa.false(), nullable=False),
-        sa.CheckConstraint("id = 1", name="ck_gateway_state_single_row"),
+        sa.CheckConstraint("id = 1", name=op.f("ck_gateway_state_single_row")),
         sa.PrimaryKeyConstraint("id", name="pk_gateway_state"),
     )
 
@@ -109,10 +109,10 @@ def _create_leader_lease() -> None:
     op.create_table(
         "leader_lease",
         sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("holder", sa.String(length=128), server_default="", nullable=False),
+        sa.Column("holder", sa.String(length=128), server_default=sa.text("''"), nullable=False),
         sa.Column("epoch", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("expires_us", sa.BigInteger(), server_default="0", nullable=False),
-        sa.CheckConstraint("id = 1", name="ck_leader_lease_single_row"),
+        sa.CheckConstraint("id = 1", name=op.f("ck_leader_lease_single_row")),
         sa.PrimaryKeyConstraint("id", name="pk_leader_lease"),
     )
 
@@ -126,7 +126,7 @@ def _create_nodes() -> None:
         sa.Column("machine_type", sa.String(length=63), nullable=False),
         sa.Column("health", sa.String(length=16), nullable=False),
         sa.Column("is_cordoned", sa.Boolean(), server_default=sa.false(), nullable=False),
-        sa.Column("cordon_reason", sa.Text(), server_default="", nullable=False),
+        sa.Column("cordon_reason", sa.Text(), server_default=sa.text("''"), nullable=False),
         sa.Column("is_present", sa.Boolean(), server_default=sa.true(), nullable=False),
         sa.Column("labels", Json, nullable=False),
         sa.Column("taints", Json, nullable=False),
@@ -134,7 +134,7 @@ def _create_nodes() -> None:
         sa.Column("version", sa.BigInteger(), server_default="1", nullable=False),
         sa.Column("xact_id", sa.BigInteger(), nullable=False),
         sa.CheckConstraint(
-            "health IN ('healthy', 'cordoned', 'unhealthy')", name="ck_nodes_health"
+            "health IN ('healthy', 'cordoned', 'unhealthy')", name=op.f("ck_nodes_health")
         ),
         sa.PrimaryKeyConstraint("id", name="pk_nodes"),
         sa.UniqueConstraint("name", name="uq_nodes_name"),
@@ -180,8 +180,10 @@ def _create_devices() -> None:
         sa.Column("kind", sa.String(length=8), nullable=False),
         sa.Column("ordinal", sa.Integer(), nullable=False),
         sa.Column("name", sa.String(length=63), nullable=False),
-        sa.Column("uuid", sa.String(length=128), server_default="", nullable=False),
-        sa.Column("pci_address", sa.String(length=32), server_default="", nullable=False),
+        sa.Column("uuid", sa.String(length=128), server_default=sa.text("''"), nullable=False),
+        sa.Column(
+            "pci_address", sa.String(length=32), server_default=sa.text("''"), nullable=False
+        ),
         sa.Column("switch", sa.Integer(), server_default="-1", nullable=False),
         sa.Column("numa", sa.Integer(), server_default="-1", nullable=False),
         sa.Column("rail", sa.Integer(), server_default="-1", nullable=False),
@@ -194,11 +196,11 @@ def _create_devices() -> None:
         sa.Column("version", sa.BigInteger(), server_default="1", nullable=False),
         sa.Column("xact_id", sa.BigInteger(), nullable=False),
         sa.CheckConstraint(
-            "health IN ('healthy', 'cordoned', 'unhealthy')", name="ck_devices_health"
+            "health IN ('healthy', 'cordoned', 'unhealthy')", name=op.f("ck_devices_health")
         ),
-        sa.CheckConstraint("kind IN ('gpu', 'rdma')", name="ck_devices_kind"),
+        sa.CheckConstraint("kind IN ('gpu', 'rdma')", name=op.f("ck_devices_kind")),
         sa.CheckConstraint(
-            "units_free >= 0 AND units_free <= units_total", name="ck_devices_units_range"
+            "units_free >= 0 AND units_free <= units_total", name=op.f("ck_devices_units_range")
         ),
         sa.ForeignKeyConstraint(["node_id"], ["nodes.id"], name="fk_devices_node_id"),
         sa.PrimaryKeyConstraint("id", name="pk_devices"),
@@ -231,7 +233,7 @@ def _create_jobs() -> None:
         sa.Column("reason_serial", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("stop_outcome", sa.String(length=16), nullable=True),
         sa.Column("end_reason", sa.String(length=32), nullable=True),
-        sa.Column("message", sa.Text(), server_default="", nullable=False),
+        sa.Column("message", sa.Text(), server_default=sa.text("''"), nullable=False),
         sa.Column("exit_code", sa.Integer(), nullable=True),
         sa.Column("is_quarantined", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("queue_timeout_seconds", sa.BigInteger(), nullable=True),
@@ -244,16 +246,17 @@ def _create_jobs() -> None:
         sa.Column("ended_us", sa.BigInteger(), nullable=True),
         sa.Column("xact_id", sa.BigInteger(), nullable=False),
         sa.CheckConstraint(
-            "(state = 'stopping') = (stop_outcome IS NOT NULL)", name="ck_jobs_stopping_outcome"
+            "(state = 'stopping') = (stop_outcome IS NOT NULL)",
+            name=op.f("ck_jobs_stopping_outcome"),
         ),
         sa.CheckConstraint(
             "(state IN ('succeeded', 'failed', 'cancelled')) = (ended_us IS NOT NULL)",
-            name="ck_jobs_ended_when_terminal",
+            name=op.f("ck_jobs_ended_when_terminal"),
         ),
         sa.CheckConstraint(
             "state IN ('pending', 'held', 'reserved', 'launching', 'running', 'stopping', "
             "'succeeded', 'failed', 'cancelled')",
-            name="ck_jobs_state",
+            name=op.f("ck_jobs_state"),
         ),
         sa.ForeignKeyConstraint(["class_id"], ["request_classes.id"], name="fk_jobs_class_id"),
         sa.PrimaryKeyConstraint("id", name="pk_jobs"),
@@ -287,7 +290,7 @@ def _create_node_amounts() -> None:
         sa.Column("total", sa.BigInteger(), nullable=False),
         sa.Column("foreign_use", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("free", sa.BigInteger(), nullable=False),
-        sa.CheckConstraint("free >= 0", name="ck_node_amounts_free_not_negative"),
+        sa.CheckConstraint("free >= 0", name=op.f("ck_node_amounts_free_not_negative")),
         sa.ForeignKeyConstraint(["node_id"], ["nodes.id"], name="fk_node_amounts_node_id"),
         sa.PrimaryKeyConstraint("node_id", "resource", name="pk_node_amounts"),
     )
@@ -306,9 +309,9 @@ def _create_queues() -> None:
         sa.Column("namespaces", Json, nullable=False),
         sa.Column("flavors", Json, nullable=False),
         sa.Column("version", sa.BigInteger(), server_default="1", nullable=False),
-        sa.CheckConstraint("state IN ('open', 'paused')", name="ck_queues_state"),
-        sa.CheckConstraint("priority_min <= priority_max", name="ck_queues_priority_range"),
-        sa.CheckConstraint("weight >= 0", name="ck_queues_weight_not_negative"),
+        sa.CheckConstraint("state IN ('open', 'paused')", name=op.f("ck_queues_state")),
+        sa.CheckConstraint("priority_min <= priority_max", name=op.f("ck_queues_priority_range")),
+        sa.CheckConstraint("weight >= 0", name=op.f("ck_queues_weight_not_negative")),
         sa.ForeignKeyConstraint(["cohort"], ["cohorts.name"], name="fk_queues_cohort"),
         sa.PrimaryKeyConstraint("name", name="pk_queues"),
     )
@@ -324,12 +327,12 @@ def _create_quotas() -> None:
         sa.Column("nominal", sa.BigInteger(), nullable=False),
         sa.Column("borrowing_limit", sa.BigInteger(), nullable=True),
         sa.Column("lending_limit", sa.BigInteger(), nullable=True),
-        sa.CheckConstraint("owner_kind IN ('queue', 'cohort')", name="ck_quotas_owner_kind"),
-        sa.CheckConstraint("borrowing_limit >= 0", name="ck_quotas_borrowing_not_negative"),
+        sa.CheckConstraint("owner_kind IN ('queue', 'cohort')", name=op.f("ck_quotas_owner_kind")),
+        sa.CheckConstraint("borrowing_limit >= 0", name=op.f("ck_quotas_borrowing_not_negative")),
         sa.CheckConstraint(
-            "lending_limit >= 0 AND lending_limit <= nominal", name="ck_quotas_lending_range"
+            "lending_limit >= 0 AND lending_limit <= nominal", name=op.f("ck_quotas_lending_range")
         ),
-        sa.CheckConstraint("nominal >= 0", name="ck_quotas_nominal_not_negative"),
+        sa.CheckConstraint("nominal >= 0", name=op.f("ck_quotas_nominal_not_negative")),
         sa.ForeignKeyConstraint(["flavor"], ["flavors.name"], name="fk_quotas_flavor"),
         sa.PrimaryKeyConstraint("owner_kind", "owner", "flavor", "resource", name="pk_quotas"),
     )
@@ -346,10 +349,10 @@ def _create_attempts() -> None:
         sa.Column("backend", sa.String(length=16), nullable=False),
         sa.Column("guarantee", sa.String(length=20), nullable=False),
         sa.Column("object_name", sa.String(length=63), nullable=False),
-        sa.Column("object_uid", sa.String(length=64), server_default="", nullable=False),
+        sa.Column("object_uid", sa.String(length=64), server_default=sa.text("''"), nullable=False),
         sa.Column("is_object_deleted", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("end_reason", sa.String(length=32), nullable=True),
-        sa.Column("message", sa.Text(), server_default="", nullable=False),
+        sa.Column("message", sa.Text(), server_default=sa.text("''"), nullable=False),
         sa.Column("exit_code", sa.Integer(), nullable=True),
         sa.Column("launch_failures", sa.Integer(), server_default="0", nullable=False),
         sa.Column("retry_us", sa.BigInteger(), server_default="0", nullable=False),
@@ -359,11 +362,11 @@ def _create_attempts() -> None:
         sa.Column("started_us", sa.BigInteger(), nullable=True),
         sa.Column("closed_us", sa.BigInteger(), nullable=True),
         sa.CheckConstraint(
-            "(phase = 'closed') = (closed_us IS NOT NULL)", name="ck_attempts_closed_at"
+            "(phase = 'closed') = (closed_us IS NOT NULL)", name=op.f("ck_attempts_closed_at")
         ),
         sa.CheckConstraint(
             "phase IN ('intended', 'created', 'held_in_cluster', 'unsuspended', 'open', 'closed')",
-            name="ck_attempts_phase",
+            name=op.f("ck_attempts_phase"),
         ),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name="fk_attempts_job_id"),
         sa.PrimaryKeyConstraint("id", name="pk_attempts"),
@@ -388,7 +391,7 @@ def _create_events() -> None:
         sa.Column("job_id", Id, nullable=True),
         sa.Column("kind", sa.String(length=48), nullable=False),
         sa.Column("actor", sa.String(length=128), nullable=False),
-        sa.Column("detail", sa.Text(), server_default="", nullable=False),
+        sa.Column("detail", sa.Text(), server_default=sa.text("''"), nullable=False),
         sa.Column("data", Json, nullable=False),
         sa.Column("xact_id", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name="fk_events_job_id"),
@@ -476,7 +479,7 @@ def _create_device_grants() -> None:
         sa.Column("units", sa.Integer(), nullable=False),
         sa.Column("is_whole", sa.Boolean(), nullable=False),
         sa.Column("is_live", sa.Boolean(), server_default=sa.true(), nullable=False),
-        sa.CheckConstraint("units > 0", name="ck_device_grants_units_positive"),
+        sa.CheckConstraint("units > 0", name=op.f("ck_device_grants_units_positive")),
         sa.ForeignKeyConstraint(
             ["assignment_id"], ["assignments.id"], name="fk_device_grants_assignment_id"
         ),
