@@ -1,0 +1,1 @@
+"""Tests against a real Kubernetes control plane with the real training-operator."""
