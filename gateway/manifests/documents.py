@@ -1,0 +1,98 @@
+"""Finds the training jobs among the documents of a source, and refuses what is none.
+
+Unpacks lists; knows the two forms of a job only by their outline, not their fields.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from gateway.errors import InvalidInput
+from gateway.manifests.spot import Spot
+from gateway.manifests.suggesting import closest
+
+API_VERSION: Final = "kubeflow.org/v1"
+KIND: Final = "PyTorchJob"
+_OUTLINE: Final = ("apiVersion", "kind", "metadata", "spec", "status")
+_HINTS: Final = {
+    "AppWrapper": "submit the PyTorchJob that it wraps",
+    "TrainJob": "TrainJob is not built; submit a PyTorchJob of kubeflow.org/v1",
+    "Job": "submit a PyTorchJob, or the short form (image, command, workers)",
+}
+
+
+def is_manifest(document: dict[str, Any]) -> bool:
+    """True for a Kubernetes object; anything else is the short form."""
+    return not {"apiVersion", "kind", "metadata", "spec"}.isdisjoint(document)
+
+
+def flatten(documents: list[Any]) -> list[dict[str, Any]]:
+    """Give every job document: lists and `kind: List` unpacked, empty documents left out.
+
+    Raises InvalidInput for a document of another kind, named by kind and position, or for none.
+    """
+    jobs = [job for document in documents for job in _unpack(document)]
+    if not jobs:
+        raise InvalidInput(
+            "there is no job in what was submitted",
+            allowed=(KIND, "short form"),
+            hint="give a PyTorchJob manifest or the short form (name, image, command, workers)",
+        )
+    for position, job in enumerate(jobs):
+        require_job_kind(job, f"document {position + 1} of {len(jobs)}")
+    return jobs
+
+
+def require_job_kind(document: dict[str, Any], called: str) -> None:
+    """Refuse an object of another kind or API version."""
+    if not is_manifest(document):
+        return
+    kind, version = Spot(document).at("kind"), Spot(document).at("apiVersion")
+    if kind.value != KIND:
+        raise kind.refuse(
+            f"{called} is of kind {_word(kind)}; only {KIND} is submitted here",
+            allowed=(KIND,),
+            hint=_kind_hint(kind.value, document),
+        )
+    if version.value != API_VERSION:
+        raise version.refuse(
+            f"{called} is of API version {_word(version)}, not {API_VERSION}",
+            allowed=(API_VERSION,),
+            hint=f"write apiVersion: {API_VERSION}",
+        )
+
+
+def _unpack(document: Any) -> Iterator[dict[str, Any]]:
+    # Lists of lists are unpacked in a loop, so that none is nested too deeply.
+    waiting = [document]
+    while waiting:
+        value = waiting.pop(0)
+        if value is None:
+            continue
+        if isinstance(value, list):
+            waiting[:0] = value
+        elif isinstance(value, dict) and _is_list(value):
+            waiting[:0] = [item.value for item in Spot(value).at("items").items()]
+        elif isinstance(value, dict):
+            yield value
+        else:
+            raise Spot(value).wrong_type("a mapping")
+
+
+def _is_list(value: dict[str, Any]) -> bool:
+    kind = value.get("kind")
+    return isinstance(kind, str) and kind.endswith("List") and "items" in value
+
+
+def _word(spot: Spot) -> str:
+    return str(spot.value)[:60] if isinstance(spot.value, str) else "that is missing or no text"
+
+
+def _kind_hint(kind: object, document: dict[str, Any]) -> str:
+    if not isinstance(kind, str):
+        near = next((key for key in document if closest(key, ["kind"]) and key != "kind"), "")
+        return f"did you mean 'kind' instead of {near!r}?" if near else f"write kind: {KIND}"
+    if closest(kind, [KIND]):
+        return f"did you mean {KIND!r}?"
+    return _HINTS.get(
+        kind, f"apply the {kind} with kubectl first, and submit only the {KIND} documents here"
+    )

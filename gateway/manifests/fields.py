@@ -1,0 +1,245 @@
+"""The gateway's own fields of a job, as one table: name, type, and whether their behaviour is built.
+
+The same fields are written as `training-gateway.io/` annotations, as keys of the short form and as
+overrides. A field that is not built accepts only values that ask for nothing.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from gateway.core.vocabulary import LABEL_PREFIX, Guarantee, PairRule
+from gateway.errors import GatewayError, InvalidInput, NotSupportedYet
+from gateway.manifests.spot import Spot
+
+MAX_PRIORITY: Final = 1_000_000_000
+MAX_SECONDS: Final = 10 * 366 * 24 * 3600
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One field. `neutral` is None for a field that is built, else the values that ask nothing."""
+
+    name: str
+    read: Callable[[Spot], Any]
+    neutral: tuple[object, ...] | None = None
+    hint: str = ""
+    is_text: bool = False
+    """A text stays one even where numbers are written as text: a queue may be named 2024."""
+
+    @property
+    def annotation(self) -> str:
+        """Key of the annotation that carries it."""
+        return LABEL_PREFIX + self.name.replace("_", "-")
+
+    def value_in_text(self, spot: Spot) -> Any:
+        """Give the value where numbers and booleans may be written as text."""
+        return self.value_of(spot if self.is_text else from_text(spot))
+
+    def value_of(self, spot: Spot) -> Any:
+        """Give the value in its type.
+
+        Raises InvalidInput for a wrong one, NotSupportedYet for one whose behaviour is not built.
+        """
+        value = self.read(spot)
+        if self.neutral is None or value in self.neutral:
+            return value
+        raise spot.refuse(
+            f"{self.name} is not supported yet",
+            allowed=tuple(_word(each) for each in self.neutral),
+            hint=self.hint or "leave it out",
+            kind=NotSupportedYet,
+        )
+
+
+def dns_label(spot: Spot) -> str:
+    """Give a DNS label: lower case letters, digits and dashes, at most 63."""
+    text = spot.text()
+    if not _DNS_LABEL.fullmatch(text):
+        raise spot.refuse(
+            f"{text[:80]!r} is not a DNS label",
+            allowed=("lower case letters, digits and dashes, at most 63",),
+            hint="use lower case letters, digits and dashes; start and end with none of the last",
+        )
+    return text
+
+
+def from_text(spot: Spot) -> Spot:
+    """Give the value that a text stands for, as annotations and flags carry numbers and booleans.
+
+    Text that stands for nothing else stays as it is.
+    """
+    text = spot.value
+    if not isinstance(text, str):
+        return spot
+    if text in {"true", "false"}:
+        return Spot(text == "true", spot.pointer)
+    if re.fullmatch(r"[-+]?[0-9]{1,18}", text):
+        return Spot(int(text), spot.pointer)
+    if re.fullmatch(r"[-+]?[0-9]{1,18}\.[0-9]{1,18}", text):
+        return Spot(float(text), spot.pointer)
+    if text[:1] in {"[", "{"}:
+        try:
+            return Spot(json.loads(text), spot.pointer)
+        except (ValueError, RecursionError):
+            raise spot.refuse("not JSON", hint="write a JSON list or mapping") from None
+    return spot
+
+
+def _word(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def to_text(value: object) -> str:
+    """Give the text that stands for a value in an annotation."""
+    return _word(value)
+
+
+def _text(spot: Spot) -> Any:
+    return str(spot.value) if isinstance(spot.value, int | float) else spot.text()
+
+
+def _whole(least: int, most: int) -> Callable[[Spot], int]:
+    return lambda spot: spot.whole(least, most)
+
+
+def _choice(*words: str) -> Callable[[Spot], str]:
+    return lambda spot: spot.choice(words)
+
+
+def _number(spot: Spot) -> Any:
+    if isinstance(spot.value, bool) or not isinstance(spot.value, int | float) or spot.value < 0:
+        raise spot.wrong_type("a number from 0")
+    return spot.value
+
+
+def _list(spot: Spot) -> Any:
+    if isinstance(spot.value, str):
+        return [each.strip() for each in spot.value.split(",")]
+    spot.items()
+    return spot.value
+
+
+def _time(spot: Spot) -> str:
+    text = spot.text()
+    try:
+        is_aware = datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        is_aware = False
+    if not is_aware:
+        raise spot.refuse(
+            f"{text[:40]!r} is not a time with a zone",
+            hint="write for example 2030-01-31T18:00:00Z",
+        )
+    return text
+
+
+def _elsewhere(hint: str) -> Callable[[Spot], Any]:
+    def read(spot: Spot) -> Any:
+        error: GatewayError = spot.refuse("does not belong here", hint=hint, kind=InvalidInput)
+        raise error
+
+    return read
+
+
+_SECONDS: Final = _whole(1, MAX_SECONDS)
+_GATEWAY_RETRIES: Final = "leave it out; the job runs once, and `requeue` runs it again"
+
+FIELDS: Final = {
+    each.name: each
+    for each in (
+        Field(name="queue", read=dns_label, is_text=True),
+        Field(name="priority", read=_whole(-MAX_PRIORITY, MAX_PRIORITY)),
+        Field(name="hold", read=Spot.flag),
+        Field(name="queue_timeout_seconds", read=_SECONDS),
+        Field(name="run_timeout_seconds", read=_SECONDS),
+        Field(name="start_timeout_seconds", read=_SECONDS),
+        Field(name="pair", read=_choice(*PairRule)),
+        Field(name="pair_required", read=Spot.flag),
+        Field(name="min_available", read=_whole(1, 2**31 - 1)),
+        Field(
+            name="priority_class",
+            read=_text,
+            is_text=True,
+            neutral=(),
+            hint="use priority, a whole number: higher runs sooner inside the queue",
+        ),
+        Field(name="flavors", read=_list, neutral=([],), hint="use a nodeSelector"),
+        Field(name="nics_per_gpu", read=_number, neutral=(), hint="ask for rdma NICs per pod"),
+        Field(name="nics", read=_whole(0, 64), neutral=(), hint="ask for rdma NICs per pod"),
+        Field(name="all_nics", read=Spot.flag, neutral=(False,), hint="ask for rdma NICs per pod"),
+        Field(name="partition", read=_choice("honour", "prefer", "none"), neutral=("none",)),
+        Field(name="guarantee", read=_choice(*Guarantee), neutral=(Guarantee.ADVISORY.value,)),
+        Field(name="accept_advisory", read=Spot.flag, neutral=(True, False)),
+        Field(
+            name="topology_level",
+            read=_choice("rack", "block", "nvlink_domain", "node"),
+            neutral=(),
+            hint="use a nodeSelector on the rack's label",
+        ),
+        Field(name="topology_mode", read=_choice("required", "preferred"), neutral=()),
+        Field(name="topology_slice_size", read=_whole(1, 2**31 - 1), neutral=()),
+        Field(name="not_before_at", read=_time, neutral=(), hint="submit with hold, and release"),
+        Field(name="retries_limit", read=_whole(0, 1000), neutral=(0,), hint=_GATEWAY_RETRIES),
+        Field(name="retries_interval_seconds", read=_number, neutral=(30,), hint=_GATEWAY_RETRIES),
+        Field(name="retries_backoff", read=_number, neutral=(2,), hint=_GATEWAY_RETRIES),
+        Field(
+            name="retries_max_interval_seconds",
+            read=_number,
+            neutral=(3600,),
+            hint=_GATEWAY_RETRIES,
+        ),
+        Field(name="retries_on", read=_list, neutral=([],), hint=_GATEWAY_RETRIES),
+        Field(name="deadline_at", read=_time, neutral=(), hint="use priority"),
+        Field(name="expected_seconds", read=_SECONDS, neutral=(), hint="use run_timeout_seconds"),
+        Field(
+            name="depends_on",
+            read=_list,
+            neutral=([],),
+            hint="wait for the other job, or submit with hold and release it then",
+        ),
+        Field(
+            name="array_indices",
+            read=_text,
+            is_text=True,
+            neutral=(),
+            hint="submit the jobs one by one",
+        ),
+        Field(name="array_max_parallel", read=_whole(1, 2**31 - 1), neutral=()),
+        Field(name="preemptible", read=Spot.flag, neutral=(True,)),
+        Field(name="min_runtime_seconds", read=_whole(0, MAX_SECONDS), neutral=(0,)),
+        Field(name="checkpoint_grace_seconds", read=_whole(0, MAX_SECONDS), neutral=(30,)),
+        Field(name="on_orphan", read=_choice("keep", "cancel"), neutral=("keep",)),
+        Field(
+            name="idempotency_key",
+            read=_elsewhere("send it beside the job: header Idempotency-Key, or the argument"),
+        ),
+    )
+}
+GROUPS: Final = {
+    "devices": {
+        "pair": "pair",
+        "required": "pair_required",
+        "nics_per_gpu": "nics_per_gpu",
+        "nics": "nics",
+        "all_nics": "all_nics",
+        "partition": "partition",
+        "guarantee": "guarantee",
+        "accept_advisory": "accept_advisory",
+    },
+    "topology": {each: f"topology_{each}" for each in ("level", "mode", "slice_size")},
+    "retries": {
+        each: f"retries_{each}"
+        for each in ("limit", "interval_seconds", "backoff", "max_interval_seconds", "on")
+    },
+    "array": {each: f"array_{each}" for each in ("indices", "max_parallel")},
+}
+"""Nested forms of the fields in the short form and in overrides: group, key, field."""
+ALIASES: Final = {
+    f"{group}_{key}": name for group, keys in GROUPS.items() for key, name in keys.items()
+}
+"""Other flat names of a field, such as devices_pair for pair."""

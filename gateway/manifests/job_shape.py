@@ -1,0 +1,222 @@
+"""Checks the PyTorchJob itself: its fields, run policy, replica specs and elastic policy.
+
+What the operator's webhook, the CRD and the gateway's own rules would refuse later is refused here
+with its place. The pod templates below are judged elsewhere. Source: training operator 1.9.
+"""
+
+from typing import Any, Final
+
+from gateway.core.vocabulary import ReplicaType
+from gateway.errors import InvalidInput, NotSupportedYet
+from gateway.manifests import known_fields as known
+from gateway.manifests.spot import Spot
+from gateway.manifests.suggesting import did_you_mean
+
+RESTART_POLICIES: Final = ("Always", "OnFailure", "Never", "ExitCode")
+CLEAN_POD_POLICIES: Final = ("None", "Running", "All")
+OPERATOR: Final = "kubeflow.org/training-operator"
+RENDEZVOUS: Final = ("c10d", "etcd", "etcd-v2", "static")
+MAX_REPLICAS: Final = 10_000
+_DROPPED_ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def drop_server_fields(manifest: dict[str, Any]) -> None:
+    """Leave out what only the API server writes, so that an exported object can be submitted."""
+    manifest.pop("status", None)
+    metadata = Spot(manifest).at("metadata").fields()
+    for key in known.SERVER_METADATA & metadata.keys():
+        manifest["metadata"].pop(key)
+    if _DROPPED_ANNOTATION in Spot(manifest).at("metadata", "annotations").fields():
+        del manifest["metadata"]["annotations"][_DROPPED_ANNOTATION]
+
+
+def check_job(document: Spot) -> dict[str, int]:
+    """Check everything above the pod templates; gives the count of each replica type.
+
+    Fills in nothing. Raises InvalidInput, or NotSupportedYet for what is not built.
+    """
+    known.refuse_unknown(document, known.TOP)
+    _check_metadata(document.at("metadata"))
+    spec = document.at("spec")
+    if not spec.fields():
+        raise spec.refuse("the job has no spec", hint="give spec.pytorchReplicaSpecs")
+    known.refuse_unknown(spec, known.SPEC)
+    _check_processes(spec)
+    _check_run_policy(spec.at("runPolicy"))
+    counts = _check_replicas(spec.at("pytorchReplicaSpecs"))
+    _check_elastic(spec, counts)
+    _check_scheduling(spec.at("runPolicy", "schedulingPolicy"), sum(counts.values()))
+    return counts
+
+
+def _check_metadata(metadata: Spot) -> None:
+    known.refuse_unknown(metadata, known.METADATA)
+    for key in ("ownerReferences", "finalizers"):
+        spot = metadata.at(key)
+        if spot.items():
+            raise spot.refuse(
+                f"{key} would let others decide when the job is deleted", hint="remove it"
+            )
+
+
+def _check_processes(spec: Spot) -> None:
+    spot = spec.at("nprocPerNode")
+    if spot.is_missing:
+        return
+    if isinstance(spot.value, int) and not isinstance(spot.value, bool):
+        raise spot.refuse(
+            "the cluster takes nprocPerNode as text only",
+            allowed=("auto", "cpu", "gpu", "a number as text"),
+            hint=f'put it into quotes: "{spot.value}"',
+        )
+    text = spot.text()
+    if text not in {"auto", "cpu", "gpu"} and not (text.isdecimal() and int(text[:9]) > 0):
+        raise spot.refuse(
+            f"{text[:80]!r} is not a number of processes",
+            allowed=("auto", "cpu", "gpu", "a number as text"),
+            hint=did_you_mean(text, ("auto", "cpu", "gpu"), 'write for example "8"'),
+        )
+
+
+def _check_run_policy(policy: Spot) -> None:
+    known.refuse_unknown(policy, known.RUN_POLICY)
+    policy.at("cleanPodPolicy").choice(CLEAN_POD_POLICIES)
+    policy.at("suspend").flag()
+    for key in ("ttlSecondsAfterFinished", "backoffLimit"):
+        spot = policy.at(key)
+        if not spot.is_missing:
+            spot.whole(0, 2**31 - 1)
+    owner = policy.at("managedBy")
+    if owner.text() not in {"", OPERATOR}:
+        raise owner.refuse(
+            f"a job managed by {owner.text()[:80]} is ignored by the training operator",
+            allowed=(OPERATOR,),
+            hint="remove managedBy",
+        )
+
+
+def _check_scheduling(policy: Spot, total: int) -> None:
+    known.refuse_unknown(policy, known.SCHEDULING_POLICY)
+    least = policy.at("minAvailable")
+    if not least.is_missing:
+        require_whole_gang(least, least.whole(1, MAX_REPLICAS + 1), total)
+    if not policy.at("minResources").is_missing:
+        raise policy.at("minResources").refuse(
+            "minResources is not supported yet",
+            hint="leave it out: the gateway computes what the gang needs",
+            kind=NotSupportedYet,
+        )
+
+
+def require_whole_gang(spot: Spot, least: int, total: int) -> None:
+    """Refuse a minimum that is not the whole gang."""
+    if least > total:
+        raise spot.refuse(
+            f"{least} pods at least, but the job has {total}",
+            allowed=(str(total),),
+            hint="lower it, or leave it out",
+        )
+    if least < total:
+        raise spot.refuse(
+            "starting fewer pods than the whole gang is not supported yet",
+            allowed=(str(total),),
+            hint="leave it out: all pods start together",
+            kind=NotSupportedYet,
+        )
+
+
+def _check_replicas(specs: Spot) -> dict[str, int]:
+    types = tuple(ReplicaType)
+    for key, spot in specs.entries():
+        if key not in types:
+            raise spot.refuse(
+                f"{key[:80]!r} is not a replica type",
+                allowed=types,
+                hint=did_you_mean(key, types, "a PyTorchJob has Master and Worker"),
+            )
+    if not specs.fields():
+        raise specs.refuse("the job has no replicas", hint="give Master, Worker or both")
+    return {each: _check_replica(specs.at(each), each) for each in types if each in specs.value}
+
+
+def _check_replica(replica: Spot, kind: ReplicaType) -> int:
+    known.refuse_unknown(replica, known.REPLICA)
+    replica.at("restartPolicy").choice(RESTART_POLICIES)
+    template = replica.at("template")
+    known.refuse_unknown(template, known.TEMPLATE)
+    inner = template.at("spec", "restartPolicy")
+    if not inner.is_missing and inner.value != replica.at("restartPolicy").value:
+        raise inner.refuse(
+            "the operator ignores the restartPolicy of a pod template",
+            allowed=RESTART_POLICIES,
+            hint=f"move it up, beside replicas of {kind}",
+        )
+    return _replica_count(replica.at("replicas"), kind)
+
+
+def _replica_count(spot: Spot, kind: ReplicaType) -> int:
+    if spot.is_missing:
+        return 1
+    if kind is ReplicaType.WORKER and spot.value == 0 and not isinstance(spot.value, bool):
+        raise spot.refuse(
+            "the operator refuses 0 workers",
+            allowed=(f"1 to {MAX_REPLICAS}",),
+            hint="leave Worker out",
+        )
+    count = spot.whole(1, MAX_REPLICAS)
+    if kind is ReplicaType.MASTER and count != 1:
+        raise spot.refuse(
+            f"a PyTorchJob has exactly 1 Master, not {count}",
+            allowed=("1",),
+            hint="write replicas: 1, and make the others Worker",
+        )
+    return count
+
+
+def _check_elastic(spec: Spot, counts: dict[str, int]) -> None:
+    policy = spec.at("elasticPolicy")
+    workers = counts.get(ReplicaType.WORKER)
+    if policy.is_missing:
+        if ReplicaType.MASTER not in counts:
+            raise spec.at("pytorchReplicaSpecs").refuse(
+                "with neither a Master nor an elasticPolicy no pod gets MASTER_ADDR or RANK",
+                allowed=("Master", "elasticPolicy"),
+                hint="add a Master with replicas: 1, or an elasticPolicy",
+            )
+        return
+    known.refuse_unknown(policy, known.ELASTIC_POLICY)
+    if workers is None:
+        raise policy.refuse("an elasticPolicy needs Worker replicas", hint="add Worker")
+    if not policy.at("metrics").is_missing:
+        raise policy.at("metrics").refuse(
+            "scaling by metrics is not supported yet: it would add pods without devices",
+            hint="remove metrics, and set minReplicas and maxReplicas to the Worker's replicas",
+            kind=NotSupportedYet,
+        )
+    policy.at("rdzvBackend").choice(RENDEZVOUS)
+    _check_elastic_range(policy, workers)
+    if not policy.at("nProcPerNode").is_missing and not spec.at("nprocPerNode").is_missing:
+        raise policy.at("nProcPerNode").refuse(
+            "the number of processes is given twice", hint="keep spec.nprocPerNode only"
+        )
+
+
+def _check_elastic_range(policy: Spot, workers: int) -> None:
+    lowest, highest = policy.at("minReplicas"), policy.at("maxReplicas")
+    least = workers if lowest.is_missing else lowest.whole(1, MAX_REPLICAS)
+    most = workers if highest.is_missing else highest.whole(1, MAX_REPLICAS)
+    if least > most or not least <= workers <= most:
+        raise InvalidInput(
+            f"{lowest.pointer}: {least} to {most} workers, and {workers} replicas, do not agree",
+            pointer=(lowest if least > workers or least > most else highest).pointer,
+            value={"minReplicas": least, "replicas": workers, "maxReplicas": most},
+            allowed=("minReplicas <= replicas <= maxReplicas",),
+            hint="set all three to the number of workers",
+        )
+    if least != most:
+        raise (lowest if least != workers else highest).refuse(
+            "a changing number of workers is not supported yet",
+            allowed=(str(workers),),
+            hint="set minReplicas and maxReplicas to the Worker's replicas",
+            kind=NotSupportedYet,
+        )

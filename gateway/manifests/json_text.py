@@ -1,0 +1,37 @@
+"""Reads JSON text strictly: duplicate keys, NaN and Infinity are refused, with line or key."""
+
+import json
+from typing import Any, NoReturn
+
+from gateway.errors import MalformedBody
+
+
+def read_json(text: str) -> Any:
+    """Give the value of a JSON text. Raises MalformedBody with line and column."""
+    try:
+        return json.loads(text, object_pairs_hook=_mapping, parse_constant=_not_finite)
+    except json.JSONDecodeError as error:
+        raise MalformedBody(
+            f"line {error.lineno}, column {error.colno}: {error.msg}",
+            hint="check the commas, quotes and brackets before this place",
+        ) from None
+    except RecursionError:
+        raise MalformedBody("the JSON is nested too deeply", hint="flatten it") from None
+    except MalformedBody:
+        raise
+    except ValueError:
+        # Python refuses to turn thousands of digits into a number.
+        raise MalformedBody("a number has too many digits", hint="write a smaller one") from None
+
+
+def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise MalformedBody(f"the key {twice[:60]!r} is given twice", hint="keep one of the two")
+    return mapping
+
+
+def _not_finite(word: str) -> NoReturn:
+    raise MalformedBody(f"{word} is not a JSON number", hint="write a finite number")

@@ -1,0 +1,93 @@
+"""Checks a job's name and namespace, and the labels and annotations of an object.
+
+The operator makes a service for each replica, named after the job; a name that leaves no room for
+that would be accepted by the cluster and then never work (Kubernetes DNS labels, RFC 1035).
+"""
+
+import re
+from typing import Final
+
+from gateway.core.vocabulary import LABEL_PREFIX
+from gateway.errors import UnsafeTemplate
+from gateway.manifests.fields import dns_label
+from gateway.manifests.spot import Spot
+
+MAX_DNS_LABEL: Final = 63
+ROOM_FOR_ATTEMPT: Final = 6
+_SERVICE: Final = len("-worker-")
+_NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_KEY: Final = re.compile(
+    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+)
+
+
+def longest_name(workers: int) -> int:
+    """Give how long a name may be so that every replica's service and the attempt still fit."""
+    digits = len(str(max(workers - 1, 0)))
+    return MAX_DNS_LABEL - _SERVICE - digits - ROOM_FOR_ATTEMPT
+
+
+def require_name(metadata: Spot, workers: int) -> str:
+    """Give the job's name. Raises InvalidInput when missing, malformed or too long."""
+    spot = metadata.at("name")
+    name = spot.text()
+    limit = longest_name(workers)
+    if not name:
+        hint = (
+            "give metadata.name"
+            if metadata.at("generateName").is_missing
+            else ("generateName is not used here: give metadata.name")
+        )
+        raise spot.refuse("the job has no name", hint=hint)
+    if not _NAME.fullmatch(name):
+        suggestion = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-0123456789")[:limit]
+        raise spot.refuse(
+            f"{name[:80]!r} is not a name that services can have",
+            allowed=("a lower case letter, then lower case letters, digits and dashes",),
+            hint=f"did you mean {suggestion!r}?" if suggestion else "start with a letter",
+        )
+    if len(name) > limit:
+        raise spot.refuse(
+            f"the name has {len(name)} characters; with {workers} workers at most {limit} leave "
+            "room for the names of its attempts and of each replica's service",
+            allowed=(f"at most {limit} characters",),
+            hint=f"shorten it, for example to {name[:limit].rstrip('-')!r}",
+        )
+    return name
+
+
+def require_namespace(metadata: Spot) -> str:
+    """Give the namespace. Raises InvalidInput when it is no DNS label."""
+    return dns_label(metadata.at("namespace"))
+
+
+def require_keys(metadata: Spot) -> None:
+    """Check the keys and types of labels and annotations, and the values of labels."""
+    for kind in ("labels", "annotations"):
+        for key, spot in metadata.at(kind).entries():
+            if not _KEY.fullmatch(key):
+                raise spot.refuse(
+                    f"{key[:80]!r} is not a key that {kind} can have",
+                    allowed=("[prefix/]name of letters, digits, '-', '_' and '.'",),
+                    hint="rename the key",
+                )
+            value = spot.text_value()
+            if kind == "labels" and not _LABEL_VALUE.fullmatch(value):
+                raise spot.refuse(
+                    f"{value[:80]!r} is not a value that a label can have",
+                    allowed=("at most 63 letters, digits, '-', '_' and '.'",),
+                    hint="shorten or rename it, or make it an annotation",
+                )
+
+
+def refuse_reserved(metadata: Spot, kinds: tuple[str, ...]) -> None:
+    """Refuse keys under the gateway's own prefix; it writes its plan there itself."""
+    for kind in kinds:
+        for key, spot in metadata.at(kind).entries():
+            if key.startswith(LABEL_PREFIX):
+                raise spot.refuse(
+                    f"{key} is reserved: the gateway writes {LABEL_PREFIX} keys itself",
+                    hint="remove it; fields of the gateway are annotations of the PyTorchJob",
+                    kind=UnsafeTemplate,
+                )

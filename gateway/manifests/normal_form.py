@@ -1,0 +1,38 @@
+"""Brings a manifest into the form that is stored: what is implied is written down.
+
+Changes only what means the same to Kubernetes: nulls are dropped, missing replica counts written,
+fractional quantities turned to text, for a CRD takes them as text only.
+"""
+
+from typing import Any
+
+from gateway.manifests.pod_requests import quantity_maps
+from gateway.manifests.spot import Spot
+
+
+def refuse_meaningless_nulls(manifest: dict[str, Any]) -> None:
+    """Refuse an explicit null where a value must have been meant: a count or a quantity."""
+    for _, replica in Spot(manifest).at("spec", "pytorchReplicaSpecs").entries():
+        if replica.fields().get("replicas", 1) is None:
+            raise replica.at("replicas").refuse(
+                "the number of replicas is empty",
+                hint="a variable was probably left unset: write replicas: 1, or remove the line",
+            )
+        for quantities in quantity_maps(replica.at("template", "spec")):
+            for name, spot in quantities.entries():
+                if spot.is_missing:
+                    raise spot.refuse(
+                        f"the amount of {name} is empty",
+                        hint="a variable was probably left unset: fill it in or remove the line",
+                    )
+
+
+def write_implied(manifest: dict[str, Any], namespace: str) -> None:
+    """Write down what the document implies: namespace, counts, quantities as text."""
+    manifest["metadata"].setdefault("namespace", namespace)
+    for _, replica in Spot(manifest).at("spec", "pytorchReplicaSpecs").entries():
+        replica.value.setdefault("replicas", 1)
+        for quantities in quantity_maps(replica.at("template", "spec")):
+            for name, spot in quantities.entries():
+                if isinstance(spot.value, float):
+                    quantities.value[name] = str(spot.value)

@@ -1,0 +1,117 @@
+"""Checks a pod template's form: containers, environment, ports, types of the fields that are read.
+
+Whether it is safe and what it asks for is judged elsewhere. Unknown fields are kept unless they are
+surely mistakes, for Kubernetes adds fields to pods over time.
+"""
+
+import re
+from typing import Final
+
+from gateway.errors import NotSupportedYet
+from gateway.manifests import known_fields as known
+from gateway.manifests.fields import dns_label
+from gateway.manifests.naming import require_keys
+from gateway.manifests.spot import Spot
+from gateway.manifests.suggesting import closest
+
+TRAINER: Final = "pytorch"
+"""Name that the operator wants of the container that trains."""
+_MAX_PORT: Final = 65535
+_UNBUILT: Final = {
+    "resourceClaims": "ask for devices as resources, for example nvidia.com/gpu: 1",
+    "schedulingGroup": "remove it: the gateway starts all pods of the job together",
+    "workloadRef": "remove it: the gateway starts all pods of the job together",
+    "priorityClassName": "use the annotation training-gateway.io/priority",
+    "priority": "use the annotation training-gateway.io/priority",
+    "preemptionPolicy": "remove it: started pods preempt nobody",
+}
+_TEXTS: Final = ("image", "imagePullPolicy", "workingDir", "restartPolicy")
+_VARIABLE: Final = re.compile(r"[^=\s\x00-\x1f]+")
+
+
+def check_template(template: Spot) -> None:
+    """Check the form of a pod template. Raises InvalidInput or NotSupportedYet."""
+    require_keys(template.at("metadata"))
+    known.refuse_misplaced(template.at("metadata"), known.METADATA | known.SERVER_METADATA)
+    pod = template.at("spec")
+    known.refuse_misplaced(pod, known.POD)
+    for key, hint in _UNBUILT.items():
+        spot = pod.at(key)
+        if not spot.is_missing and spot.value != []:
+            raise spot.refuse(f"{key} is not supported yet", hint=hint, kind=NotSupportedYet)
+    containers = pod.at("containers")
+    if not containers.items():
+        raise containers.refuse(
+            f"a pod needs a container named {TRAINER!r}",
+            hint=f"add a container named {TRAINER!r} with an image",
+        )
+    inits = pod.at("initContainers").items()
+    for item in (*containers.items(), *inits):
+        _check_container(item)
+    _refuse_twice([item.at("name") for item in (*containers.items(), *inits)], "container")
+    _refuse_twice([item.at("name") for item in pod.at("volumes").items()], "volume")
+    _require_trainer(containers)
+
+
+def _require_trainer(containers: Spot) -> None:
+    names = [item.at("name") for item in containers.items()]
+    if any(name.value == TRAINER for name in names):
+        return
+    near = next((each for each in names if closest(each.text(), [TRAINER])), names[0])
+    raise near.refuse(
+        f"no container is named {TRAINER!r}, which the operator looks for",
+        allowed=(TRAINER,),
+        hint=f"rename the container {near.text()[:63]!r} to {TRAINER!r}",
+    )
+
+
+def _check_container(container: Spot) -> None:
+    known.refuse_misplaced(container, known.CONTAINER)
+    dns_label(container.at("name"))
+    for key in _TEXTS:
+        container.at(key).text()
+    image = container.at("image")
+    if not image.text().strip():
+        raise image.refuse("the image is empty", hint="give a container image")
+    if re.search(r"[\s$]", image.text()):
+        hint = "a variable was left unexpanded: run envsubst or fill it in"
+        raise image.refuse(
+            f"{image.text()[:80]!r} is not an image",
+            hint=hint if "$" in image.text() else "remove the spaces",
+        )
+    container.at("command").texts()
+    container.at("args").texts()
+    _check_environment(container.at("env"))
+    for port in container.at("ports").items():
+        _check_port(port)
+
+
+def _check_environment(env: Spot) -> None:
+    for item in env.items():
+        name = item.at("name")
+        if not _VARIABLE.fullmatch(name.text()):
+            raise name.refuse("a variable needs a name without '='", hint="give the name")
+        item.at("value").text()
+        if not item.at("value").is_missing and not item.at("valueFrom").is_missing:
+            raise item.refuse("value and valueFrom are both given", hint="keep one of the two")
+        item.at("valueFrom").fields()
+    _refuse_twice([item.at("name") for item in env.items()], "variable")
+
+
+def _check_port(port: Spot) -> None:
+    port.at("containerPort").whole(1, _MAX_PORT)
+    host = port.at("hostPort")
+    if not host.is_missing:
+        host.whole(0, _MAX_PORT)
+    port.at("name").text()
+
+
+def _refuse_twice(names: list[Spot], what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name.text() in seen:
+            raise name.refuse(
+                f"the {what} {name.text()[:80]!r} is there twice",
+                hint="rename or remove one of the two",
+            )
+        seen.add(name.text())

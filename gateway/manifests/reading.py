@@ -1,0 +1,121 @@
+"""Gets job documents out of any source: path, standard input, text, bytes, mapping, model object.
+
+Gives plain data and judges no field. The server passes bytes or mappings only: a text may be taken
+for a path.
+"""
+
+import codecs
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from gateway.errors import BodyTooLarge, InvalidInput, MalformedBody
+from gateway.manifests.documents import flatten
+from gateway.manifests.json_text import read_json
+from gateway.manifests.model_objects import model_to_plain
+from gateway.manifests.plain import plain
+from gateway.manifests.yaml_text import read_yaml
+
+MAX_BYTES: Final = 256 * 1024
+STDIN: Final = "-"
+_BYTE_ORDER_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+Source = str | bytes | Path | Mapping[str, Any] | list[Any] | object
+
+
+def read_documents(source: Source, *, max_bytes: int = MAX_BYTES) -> list[dict[str, Any]]:
+    """Give every job document of a source as plain JSON data.
+
+    A text with a line break, or one that starts with a bracket, is YAML or JSON; any other text is
+    a path, "-" standard input. Raises MalformedBody for what cannot be read, BodyTooLarge beyond
+    `max_bytes`, InvalidInput for documents that are no job.
+    """
+    if isinstance(source, str | bytes | Path):
+        return flatten([plain(each) for each in _parsed(_text(source, max_bytes))])
+    data = plain(model_to_plain(source))
+    if not isinstance(data, dict | list):
+        raise InvalidInput(
+            f"a {type(source).__name__} is no job",
+            hint="give a path, YAML or JSON text, a mapping, or a kubeflow-training object",
+        )
+    if len(json.dumps(data, ensure_ascii=False).encode()) > max_bytes:
+        raise _too_large(max_bytes)
+    return flatten(data if isinstance(data, list) else [data])
+
+
+def _parsed(text: str) -> list[Any]:
+    if not text.lstrip().startswith(("{", "[")):
+        return read_yaml(text)
+    try:
+        return [read_json(text)]
+    except MalformedBody as json_error:
+        # It may be YAML in flow style; if not, what JSON said is the better message.
+        try:
+            return read_yaml(text)
+        except MalformedBody:
+            raise json_error from None
+
+
+def _text(source: str | bytes | Path, max_bytes: int) -> str:
+    if isinstance(source, bytes):
+        return _decoded(source, max_bytes)
+    if isinstance(source, str):
+        if source == STDIN:
+            return _decoded(_read_stdin(max_bytes), max_bytes)
+        if "\n" in source or "\r" in source or source.lstrip("\ufeff \t").startswith(("{", "[")):
+            return _checked(source, max_bytes)
+        if not source.strip():
+            return ""
+    return _decoded(_read_file(Path(source), max_bytes), max_bytes)
+
+
+def _read_stdin(max_bytes: int) -> bytes:
+    binary = getattr(sys.stdin, "buffer", None)
+    data: bytes = binary.read(max_bytes + 1) if binary else sys.stdin.read(max_bytes + 1).encode()
+    return data
+
+
+def _read_file(path: Path, max_bytes: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(max_bytes + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InvalidInput(
+            f"cannot read {str(path)[:200]!r}: {reason}",
+            value=str(path)[:200],
+            hint="give the path of a file; YAML given as text has more than one line",
+        ) from None
+
+
+def _decoded(data: bytes, max_bytes: int) -> str:
+    if len(data) > max_bytes:
+        raise _too_large(max_bytes)
+    encoding = next((name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise MalformedBody(
+            f"byte {error.start} is not {encoding.upper()}",
+            hint="save the file as UTF-8",
+        ) from None
+
+
+def _checked(text: str, max_bytes: int) -> str:
+    if len(text.encode("utf-8", "surrogatepass")) > max_bytes:
+        raise _too_large(max_bytes)
+    return text.removeprefix("\ufeff")
+
+
+def _too_large(max_bytes: int) -> BodyTooLarge:
+    return BodyTooLarge(
+        f"what was submitted is longer than {max_bytes} bytes",
+        allowed=(f"at most {max_bytes} bytes",),
+        hint="submit fewer jobs at once, or move scripts and data out of the manifest",
+    )
