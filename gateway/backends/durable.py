@@ -5,13 +5,14 @@ Only writing and reading; what stands in a file is its owner's concern.
 
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
 
 def write_json(path: Path, document: Any) -> None:
     """Replace a file atomically and durably; raises OSError as the file system does."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     with fresh.open("w", encoding="utf-8") as stream:
         json.dump(document, stream)
         stream.flush()

@@ -5,12 +5,11 @@ is wanted, starts the supervisor, and reads what the supervisor wrote.
 """
 
 import os
-import sys
-import time
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from gateway.backends.base import (
     GONE_PHASES,
@@ -27,10 +26,20 @@ from gateway.backends.local.folder import AttemptFolder, StateFolder
 from gateway.backends.local.launching import identity_of, record_of
 from gateway.backends.local.logs import follow_lines, last_lines
 from gateway.backends.local.observing import observe_attempt, observe_leaving
+from gateway.backends.local.spawning import Spawner
 from gateway.core.vocabulary import BackendName, Guarantee
+from gateway.errors import ClusterUnreachable
 
-RESPAWN_SECONDS: Final = 10.0
-"""A supervisor that has not introduced itself for so long is started again."""
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Report a disk that is full, or a folder that went away in between, as the protocol does."""
+    try:
+        yield
+    except OSError as error:
+        raise ClusterUnreachable(
+            f"the state folder cannot be used: {error}", hint="look at the disk and try again"
+        ) from error
 
 
 class LocalBackend:
@@ -57,20 +66,23 @@ class LocalBackend:
         self._fleet = tuple(fleet)
         self._orphan_seconds = orphan_seconds
         self._most_restarts = most_restarts
-        self._children: set[int] = set()
+        self._spawner = Spawner()
         keeping.clear_incoming(self._state)
         self.heartbeat()
 
+    @_answering()
     def heartbeat(self) -> None:
         """Show the supervisors that a gateway is there; every other call does so too."""
         self._state.heartbeat.touch(mode=0o600)
-        self._reap()
+        self._spawner.reap()
 
+    @_answering()
     def inventory(self) -> Sequence[NodeSeen]:
         """Give the fleet."""
         self.heartbeat()
         return self._fleet
 
+    @_answering()
     def create(self, launch: Launch) -> ObjectRef:
         """Write the attempt's folder; raises ClusterRejected for what cannot run here."""
         existing = self.find(launch)
@@ -87,6 +99,7 @@ class LocalBackend:
             return _ref(launch, record.uid)
         return self.create(launch)  # somebody was faster: adopt it or find it foreign
 
+    @_answering()
     def find(self, launch: Launch) -> ObjectRef | None:
         """Look for this attempt's folder."""
         self.heartbeat()
@@ -107,6 +120,7 @@ class LocalBackend:
         """Hold nothing: the guarantee is advisory."""
         self.heartbeat()
 
+    @_answering()
     def unsuspend(self, launch: Launch, ref: ObjectRef) -> None:
         """Start the supervisor; its replicas appear gated. Nothing for a stopped or gone object."""
         self.heartbeat()
@@ -115,15 +129,16 @@ class LocalBackend:
             return
         folder.mark(folder.started)
         if folder.supervisor() is None:
-            self._start_supervisor(folder)
+            self._spawner.start(folder)
 
+    @_answering()
     def open_gates(self, launch: Launch, ref: ObjectRef) -> bool:
         """Write each gated replica's plan; the supervisor starts none before all are written."""
         self.heartbeat()
         folder = self._own(ref)
         if folder is None or not folder.started.exists():
             return False
-        self._restart_supervisor(folder)
+        self._spawner.start_again(folder)
         status = folder.status()
         if status is None:
             return False
@@ -134,6 +149,7 @@ class LocalBackend:
                 folder.write_plan(replica.rank, replica.generation, plan)
         return True
 
+    @_answering()
     def observe(self, launch: Launch, ref: ObjectRef) -> Observation:
         """Look at the folder and at what runs."""
         self.heartbeat()
@@ -144,6 +160,7 @@ class LocalBackend:
             self._state, self._state.kept(ref.namespace, ref.name, ref.uid), ref.uid
         )
 
+    @_answering()
     def stop(self, launch: Launch, ref: ObjectRef) -> None:
         """Tell the supervisor to end its gang; a later unsuspend starts nothing."""
         self.heartbeat()
@@ -151,6 +168,7 @@ class LocalBackend:
         if folder is not None:
             folder.mark(folder.stopped)
 
+    @_answering()
     def delete(self, ref: ObjectRef) -> None:
         """Stop it and move its folder to the kept ones, where its logs stay readable."""
         self.heartbeat()
@@ -159,6 +177,7 @@ class LocalBackend:
             folder.mark(folder.stopped)
             keeping.keep(self._state, folder, ref)
 
+    @_answering()
     def logs(self, launch: Launch, rank: int, *, follow: bool, tail: int | None) -> Iterator[str]:
         """Give lines of one rank, of a kept attempt too; `follow` waits until it has ended."""
         self.heartbeat()
@@ -187,43 +206,6 @@ class LocalBackend:
             if record is not None and record.identity == identity_of(launch):
                 return folder
         return None
-
-    def _start_supervisor(self, folder: AttemptFolder) -> None:
-        module = "gateway.backends.local.supervisor"
-        notes = os.open(folder.notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            # A session of its own, so that it outlives this program and its terminal.
-            pid = os.posix_spawn(
-                sys.executable,
-                [sys.executable, "-P", "-m", module, str(folder.path)],
-                os.environ,
-                file_actions=[
-                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                    (os.POSIX_SPAWN_DUP2, notes, 1),
-                    (os.POSIX_SPAWN_DUP2, notes, 2),
-                ],
-                setsid=True,
-            )
-        finally:
-            os.close(notes)
-        self._children.add(pid)
-
-    def _restart_supervisor(self, folder: AttemptFolder) -> None:
-        """Start it again where it died before it could introduce itself."""
-        if folder.supervisor() is not None or folder.stopped.exists():
-            return
-        if time.time() - folder.started.stat().st_mtime > RESPAWN_SECONDS:
-            folder.started.touch()
-            self._start_supervisor(folder)
-
-    def _reap(self) -> None:
-        for pid in tuple(self._children):
-            try:
-                is_done = os.waitpid(pid, os.WNOHANG)[0] == pid
-            except ChildProcessError:
-                is_done = True
-            if is_done:
-                self._children.discard(pid)
 
 
 def _ref(launch: Launch, uid: str) -> ObjectRef:

@@ -10,15 +10,17 @@ supervisor.json and status.json (the supervisor's), plans/, logs/. Paths and fil
 nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gateway.backends.durable import read_json, write_json
 from gateway.backends.local.liveness import Running
 from gateway.backends.local.records import GangStatus, LaunchRecord
+from gateway.errors import ClusterRejected
 
-ABANDONED_NAMES = frozenset({"", ".", ".."})
+UNFIT_NAMES = frozenset({"", ".", ".."})
+Value = TypeVar("Value")
 
 
 class AttemptFolder:
@@ -34,13 +36,7 @@ class AttemptFolder:
 
     def launch(self) -> LaunchRecord | None:
         """Read who it is; None when it is missing or unreadable."""
-        document = read_json(self.path / "launch.json")
-        if document is None:
-            return None
-        try:
-            return LaunchRecord.from_json(document)
-        except (KeyError, TypeError):
-            return None
+        return _read(self.path / "launch.json", LaunchRecord.from_json)
 
     def uid(self) -> str | None:
         """Read the uid of whatever lies here; empty when that cannot be read."""
@@ -51,8 +47,7 @@ class AttemptFolder:
 
     def status(self) -> GangStatus | None:
         """Read the supervisor's last word."""
-        document = read_json(self.path / "status.json")
-        return GangStatus.from_json(document) if document else None
+        return _read(self.path / "status.json", GangStatus.from_json)
 
     def write_status(self, status: GangStatus) -> None:
         """Store the supervisor's word."""
@@ -60,7 +55,7 @@ class AttemptFolder:
 
     def supervisor(self) -> Running | None:
         """Read who supervises it; None until one has begun."""
-        return _running(read_json(self.path / "supervisor.json"))
+        return _read(self.path / "supervisor.json", _running)
 
     def plan(self, rank: int, generation: int) -> dict[str, Any] | None:
         """Read the opened plan of one replica; None while its gate is closed."""
@@ -120,7 +115,7 @@ class StateFolder:
 
     def supervisor(self, uid: str) -> Running | None:
         """Read who runs the object of a uid, even when its folder is gone."""
-        return _running(read_json(self.supervisor_file(uid)))
+        return _read(self.supervisor_file(uid), _running)
 
     def supervisor_file(self, uid: str) -> Path:
         """Give the file that says who runs the object of a uid."""
@@ -128,11 +123,26 @@ class StateFolder:
 
 
 def _part(name: str) -> str:
-    """Refuse a name that would leave its folder."""
-    if "/" in name or "\0" in name or name in ABANDONED_NAMES:
-        raise ValueError(f"{name!r} cannot be a file name")
+    """Give the name as part of a path; raises ClusterRejected when it would leave its folder."""
+    if "/" in name or "\0" in name or name in UNFIT_NAMES:
+        raise ClusterRejected(
+            f"{name!r} cannot be a file name",
+            value=name,
+            hint="use a Kubernetes name: lower case letters, digits and dashes",
+        )
     return name
 
 
-def _running(document: dict[str, Any] | None) -> Running | None:
-    return Running(**document) if document else None
+def _running(document: Mapping[str, Any]) -> Running:
+    return Running(**document)
+
+
+def _read(path: Path, parse: Callable[[Mapping[str, Any]], Value]) -> Value | None:
+    """Read a file of ours; None when it is missing, or is not what this release writes."""
+    document = read_json(path)
+    if document is None:
+        return None
+    try:
+        return parse(document)
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -12,6 +12,7 @@ import pytest
 
 from gateway.backends.base import ForeignObject, ObjectOutcome, ReplicaPhase
 from gateway.backends.local.liveness import identify
+from gateway.errors import ClusterUnreachable
 from tests.contract.backends.harness import Kind
 from tests.contract.backends.launches import a_launch, a_manifest
 from tests.contract.backends.local_harness import LocalHarness, local_harness
@@ -135,6 +136,16 @@ def test_a_gang_outlives_the_program_that_launched_it(harness: LocalHarness) -> 
     assert len(harness.supervisors()) == 1
 
 
+def test_a_supervisor_that_died_at_once_is_started_again(harness: LocalHarness) -> None:
+    run = Run(harness, harness.launch(Kind.LONG))
+    started_mark = harness.attempt(run.launch) / "started"
+    started_mark.write_text("{}")  # as if the supervisor were killed before its first word
+    os.utime(started_mark, (0, 0))
+
+    run.open()
+    run.wait_for_started()
+
+
 def test_a_second_supervisor_leaves_the_gang_alone(harness: LocalHarness) -> None:
     run, _ = started(harness)
     before = run.shape()
@@ -188,6 +199,19 @@ def test_a_half_written_object_of_a_killed_gateway_is_no_object(harness: LocalHa
     assert backend.find(launch) is None
     harness.make_backend()
     assert not list((harness.state / "incoming").iterdir())
+
+
+def test_a_state_folder_that_cannot_be_used_is_a_cluster_out_of_reach(
+    harness: LocalHarness,
+) -> None:
+    launch = harness.launch(Kind.LONG)
+    backend = harness.make_backend()
+    (harness.state / "attempts").rmdir()
+    (harness.state / "attempts").touch()
+
+    with pytest.raises(ClusterUnreachable):
+        backend.create(launch)
+    (harness.state / "attempts").unlink()
 
 
 def test_logs_are_kept_when_the_object_is_deleted(harness: LocalHarness) -> None:

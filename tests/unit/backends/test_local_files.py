@@ -12,6 +12,7 @@ from gateway.backends.durable import read_json, write_json
 from gateway.backends.local.folder import StateFolder
 from gateway.backends.local.liveness import identify
 from gateway.backends.local.logs import follow_lines, last_lines
+from gateway.errors import ClusterRejected
 
 
 def answers(*given: bool) -> Callable[[], bool]:
@@ -87,5 +88,17 @@ def test_a_program_is_recognised_by_more_than_its_pid() -> None:
 
 @pytest.mark.parametrize("name", ["..", ".", "", "a/b", "a\0b"])
 def test_a_name_cannot_leave_the_state_folder(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match="file name"):
+    with pytest.raises(ClusterRejected, match="file name"):
         StateFolder(tmp_path).attempt("default", name)
+
+
+@pytest.mark.parametrize("text", ["{}", '{"pid": 1}', '{"replicas": [{"phase": "odd"}]}'])
+def test_a_file_of_another_release_reads_as_missing(tmp_path: Path, text: str) -> None:
+    folder = StateFolder(tmp_path).attempt("default", "digits")
+    folder.path.mkdir(parents=True)
+    for name in ("launch.json", "supervisor.json", "status.json"):
+        (folder.path / name).write_text(text)
+
+    assert folder.launch() is None
+    assert folder.supervisor() is None
+    assert text == "{}" or folder.status() is None
