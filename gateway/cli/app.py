@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gateway import __version__
-from gateway.cli import definitions, exits, fleet, jobs, server
+from gateway.cli import cohorts, configuration, exits, flavors, fleet, jobs, queues, server
 from gateway.cli.session import SESSION, client
 from gateway.errors import GatewayError, InvalidInput
 
@@ -29,13 +29,13 @@ def build() -> typer.Typer:
     )
     app.callback()(common)
     jobs.register(app)
-    app.add_typer(definitions.queue_app(), name="queue")
-    app.add_typer(definitions.cohort_app(), name="cohort")
-    app.add_typer(definitions.flavor_app(), name="flavor")
+    app.add_typer(queues.queue_app(), name="queue")
+    app.add_typer(cohorts.cohort_app(), name="cohort")
+    app.add_typer(flavors.flavor_app(), name="flavor")
     for name, command in (
-        ("apply", definitions.apply),
-        ("export", definitions.export),
-        ("share", definitions.share),
+        ("apply", configuration.apply),
+        ("export", configuration.export),
+        ("share", configuration.share),
         ("whoami", whoami),
         ("completion", completion),
     ):

@@ -107,15 +107,16 @@ def gateway(folder: Path) -> Iterator[Client]:
     command = [sys.executable, "-m", "gateway", "dev", "--port", "0"]
     command += ["--state-dir", str(folder), "--fleet", FLEET]
     log = (folder / "gateway.log").open("w")
+    is_fine = False
     server = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ})
     try:
         url, token = read_context(folder / "context.json", server)
         with Client(url=url, token=token) as client:
             yield client
-    except BaseException:
-        sys.stderr.write((folder / "gateway.log").read_text()[-4000:])
-        raise
+            is_fine = True
     finally:
+        if not is_fine:
+            sys.stderr.write((folder / "gateway.log").read_text()[-4000:])
         server.send_signal(signal.SIGTERM)
         server.wait(timeout=30)
         log.close()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gateway.cli import exits
-from gateway.cli.definitions import quota_words, read_quota
+from gateway.cli.defining import quota_words, read_quota
 from gateway.cli.fleet import map_lines
 from gateway.cli.jobs import explanation_lines
 from gateway.cli.terminal import age, clean, cores, gibibytes, span

@@ -1,0 +1,87 @@
+"""Commands on cohorts."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gateway.cli import exits
+from gateway.cli.defining import Name, Quotas, Weight, checked, quota_words, read_quota, update
+from gateway.cli.jobs import Output
+from gateway.cli.output import Column, Format, show_list, show_one
+from gateway.cli.session import client
+
+if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
+    from gateway.schemas.definitions import CohortView
+
+COHORT_COLUMNS: "list[Column[CohortView]]" = [
+    Column("NAME", lambda cohort: cohort.name),
+    Column("PARENT", lambda cohort: cohort.parent or ""),
+    Column("WEIGHT", lambda cohort: cohort.weight, is_number=True),
+    Column("QUOTA", lambda cohort: quota_words(cohort.quotas)),
+]
+
+
+def cohort_app() -> typer.Typer:
+    """Give the commands below `gateway cohort`."""
+    app = typer.Typer(no_args_is_help=True, help="Cohorts: ls, show, create, set, delete.")
+    for name, command in (
+        ("ls", list_cohorts),
+        ("show", show_cohort),
+        ("create", create_cohort),
+        ("set", change_cohort),
+        ("delete", delete_cohort),
+    ):
+        app.command(name)(command)
+    return app
+
+
+def list_cohorts(output: Output = Format.TABLE) -> None:
+    """List cohorts."""
+    show_list(client().cohorts.list(), COHORT_COLUMNS, output, name="name")
+
+
+def show_cohort(name: Name, output: Output = Format.TABLE) -> None:
+    """Show one cohort."""
+    cohort = client().cohorts.get(name)
+    lines = [(column.title.lower(), column.value(cohort)) for column in COHORT_COLUMNS]
+    show_one(cohort, lines, output)
+
+
+def create_cohort(
+    name: Name,
+    parent: Annotated[str | None, typer.Option(help="Cohort above.")] = None,
+    weight: Weight = None,
+    quota: Quotas = None,
+) -> None:
+    """Create a cohort, whose children lend unused quota to each other."""
+    spec = {"name": name, **_cohort_given(parent, weight, quota)}
+    client().cohorts.create(checked("CohortSpec", spec))
+    exits.say(f"cohort {name} created")
+
+
+def change_cohort(
+    name: Name,
+    parent: Annotated[str | None, typer.Option(help="Cohort above.")] = None,
+    weight: Weight = None,
+    quota: Quotas = None,
+) -> None:
+    """Change what is named."""
+    update(client().cohorts, "CohortSpec", name, _cohort_given(parent, weight, quota))
+    exits.say(f"cohort {name} changed")
+
+
+def delete_cohort(name: Name) -> None:
+    """Delete a cohort without children."""
+    client().cohorts.delete(name)
+    exits.say(f"cohort {name} deleted")
+
+
+def _cohort_given(
+    parent: str | None, weight: int | None, quota: list[str] | None
+) -> dict[str, Any]:
+    values = {
+        "parent": parent,
+        "weight": weight,
+        "quotas": [read_quota(row) for row in quota] if quota else None,
+    }
+    return {field: value for field, value in values.items() if value is not None}
