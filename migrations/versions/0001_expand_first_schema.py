@@ -17,50 +17,10 @@ depends_on: str | Sequence[str] | None = None
 Json = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
-TABLES = (
-    "cohorts",
-    "flavors",
-    "gateway_state",
-    "leader_lease",
-    "nodes",
-    "request_classes",
-    "class_holds",
-    "devices",
-    "jobs",
-    "node_amounts",
-    "queues",
-    "quotas",
-    "attempts",
-    "events",
-    "namespace_defaults",
-    "assignments",
-    "charges",
-    "log_tails",
-    "device_grants",
-)
-"""In order of creation."""
-
 
 def upgrade() -> None:
-    _create_cohorts()
-    _create_flavors()
-    _create_gateway_state()
-    _create_leader_lease()
-    _create_nodes()
-    _create_request_classes()
-    _create_class_holds()
-    _create_devices()
-    _create_jobs()
-    _create_node_amounts()
-    _create_queues()
-    _create_quotas()
-    _create_attempts()
-    _create_events()
-    _create_namespace_defaults()
-    _create_assignments()
-    _create_charges()
-    _create_log_tails()
-    _create_device_grants()
+    for create in TABLES.values():
+        create()
 
 
 def downgrade() -> None:
@@ -268,6 +228,10 @@ def _create_jobs() -> None:
             name="uq_jobs_user_name_namespace_idempotency_key",
         ),
     )
+    _index_jobs()
+
+
+def _index_jobs() -> None:
     op.create_index("ix_jobs_namespace_id", "jobs", ["namespace", "id"], unique=False)
     op.create_index("ix_jobs_queue_state", "jobs", ["queue", "state"], unique=False)
     op.create_index("ix_jobs_state_id", "jobs", ["state", "id"], unique=False)
@@ -497,3 +461,27 @@ def _create_device_grants() -> None:
         postgresql_where=sa.text("is_live AND is_whole"),
         sqlite_where=sa.text("is_live AND is_whole"),
     )
+
+
+TABLES = {
+    "cohorts": _create_cohorts,
+    "flavors": _create_flavors,
+    "gateway_state": _create_gateway_state,
+    "leader_lease": _create_leader_lease,
+    "nodes": _create_nodes,
+    "request_classes": _create_request_classes,
+    "class_holds": _create_class_holds,
+    "devices": _create_devices,
+    "jobs": _create_jobs,
+    "node_amounts": _create_node_amounts,
+    "queues": _create_queues,
+    "quotas": _create_quotas,
+    "attempts": _create_attempts,
+    "events": _create_events,
+    "namespace_defaults": _create_namespace_defaults,
+    "assignments": _create_assignments,
+    "charges": _create_charges,
+    "log_tails": _create_log_tails,
+    "device_grants": _create_device_grants,
+}
+"""Tables in order of creation."""
