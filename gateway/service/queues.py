@@ -1,7 +1,7 @@
 """Queues: who may wait there, with which quota; pausing; counts and usage."""
 
 from gateway.core.queues.definitions import Cohort, Queue, Quota
-from gateway.core.queues.tree import QuotaTree
+from gateway.core.queues.tree import Pair, QuotaTree
 from gateway.core.vocabulary import UNLIMITED, JobState, QueueState
 from gateway.db import definitions as rows
 from gateway.db.definitions import Noun
@@ -112,21 +112,23 @@ class _Views:
         """Give every pair that is counted for this queue or in use by it."""
         nodes = (*self._tree.cohorts.values(), *self._tree.queues.values())
         listed = {pair for node in nodes for pair in node.quotas}
-        node = self._tree.queues[name]
         counted = {pair for pair in listed if self._tree.is_counted(name, pair)}
+        used = {key[1:]: amount for key, amount in self._usage.items() if key[0] == name}
         return [
-            UsageRow(
-                flavor=pair[0],
-                resource=pair[1],
-                nominal=node.nominal(pair),
-                used=node.used.get(pair, 0),
-                borrowed=max(0, node.used.get(pair, 0) - node.nominal(pair))
-                if pair in counted
-                else 0,
-                available=self._tree.available(name, pair) if pair in counted else UNLIMITED,
-            )
-            for pair in sorted(counted | set(node.used))
+            self._row(name, pair, used.get(pair, 0), is_counted=pair in counted)
+            for pair in sorted(counted | set(used))
         ]
+
+    def _row(self, name: str, pair: Pair, used: int, *, is_counted: bool) -> UsageRow:
+        nominal = self._tree.queues[name].nominal(pair)
+        return UsageRow(
+            flavor=pair[0],
+            resource=pair[1],
+            nominal=nominal,
+            used=used,
+            borrowed=max(0, used - nominal) if is_counted else 0,
+            available=self._tree.available(name, pair) if is_counted else UNLIMITED,
+        )
 
 
 def quota_tree(catalog: Catalog) -> QuotaTree:
