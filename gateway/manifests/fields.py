@@ -1,4 +1,4 @@
-"""The gateway's own fields of a job, as one table: name, type, and whether their behaviour is built.
+"""The gateway's own fields of a job, as one table: name, type, and whether they are built.
 
 The same fields are written as `training-gateway.io/` annotations, as keys of the short form and as
 overrides. A field that is not built accepts only values that ask for nothing.

@@ -38,8 +38,9 @@ def apply_to_short_form(document: dict[str, Any], overrides: dict[str, Any]) -> 
         if key not in overrides:
             continue
         old, new = changed.get(key), overrides[key]
-        is_merged = key in _MERGED and isinstance(old, dict) and isinstance(new, dict)
-        changed[key] = {**old, **new} if is_merged else new  # type: ignore[dict-item]  # seen above
+        if key in _MERGED and isinstance(old, dict) and isinstance(new, dict):
+            new = {**old, **new}
+        changed[key] = new
     return changed
 
 

@@ -1,8 +1,8 @@
 """What one pod of a template asks for, computed as kube-scheduler computes it.
 
 Sum over containers, maximum over init containers, sidecars added, pod-level resources, overhead,
-limits standing in for missing requests. Source: Kubernetes component-helpers, `resource.PodRequests`;
-sidecars KEP-753, pod-level resources KEP-2837.
+limits standing in for missing requests. Source: `resource.PodRequests` of Kubernetes
+component-helpers; sidecars KEP-753, pod-level resources KEP-2837.
 """
 
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ def effective_requests(pod: Spot, options: ReadOptions, *, has_operator_init: bo
         starting = _most(starting, _sum((sidecars, OPERATOR_INIT)))
     total = _with_pod_level(_most(running, starting), pod.at("resources"), options)
     overhead = _amounts(pod.at("overhead"), options)
-    return {name: amount for name, amount in _sum((total, overhead)).items() if amount}
+    return {name: amount for name, amount in sorted(_sum((total, overhead)).items()) if amount}
 
 
 def quantity_maps(pod: Spot) -> list[Spot]:

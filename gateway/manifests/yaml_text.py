@@ -135,9 +135,10 @@ class _Builder:
     def _end(self, event: yaml.Event) -> None:
         done = self._open.pop()
         nodes, characters = self._sizes.pop()
-        for merged in done.merged:
-            for key, item in merged.items():
-                done.value.setdefault(key, item)  # type: ignore[union-attr]  # only mappings merge
+        if isinstance(done.value, dict):
+            # What the mapping says itself wins over what is merged, earlier over later.
+            for key, item in ((key, each[key]) for each in done.merged for key in each):
+                done.value.setdefault(key, item)
         if done.anchor is not None:
             size = (self._nodes - nodes + 1, self._characters - characters)
             self._anchors[done.anchor] = _Anchored(done.value, *size)
