@@ -59,7 +59,9 @@ def a_spec(name: str = "train", gpu: int = 8, workers: int = 0, **changes: Any) 
         "namespace": "team-a",
         "manifest": manifest,
         "pod_sets": tuple(
-            PodSet(name=kind, count=count, per_pod=per_pod, pair=pair)
+            PodSet.model_validate(
+                {"name": kind, "count": count, "per_pod": per_pod, "pair": pair}
+            )
             for kind, count in counts.items()
         ),
     }
@@ -95,6 +97,10 @@ class World:
         run_cycle(self.gateway)
         launch_due(self.gateway)
         reconcile_due(self.gateway)
+
+    def read_fleet(self) -> None:
+        """Let the gateway see what the cluster's nodes have come to."""
+        sync(self.gateway)
 
     def until(self, job_id: str, *states: JobState) -> JobDetail:
         """Take turns until a job is in one of these states."""

@@ -119,6 +119,8 @@ class JobQuery:
     user: str = ""
     name: str = ""
     reason: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    """Every one of these must be there."""
     namespaces: tuple[str, ...] | None = None
     since_us: int = 0
     before_id: int = 0
@@ -136,6 +138,8 @@ def list_jobs(connection: Connection, query: JobQuery) -> Sequence[RowMapping]:
     ):
         if value:
             statement = statement.where(column == value)
+    for key, value in query.labels:
+        statement = statement.where(jobs.c.spec["labels"][key].as_string() == value)
     if query.states:
         statement = statement.where(jobs.c.state.in_(query.states))
     if query.namespaces is not None:

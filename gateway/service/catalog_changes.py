@@ -12,7 +12,7 @@ from gateway.db.state import bump_generation
 from gateway.schemas.definitions import CohortSpec, FlavorSpec, QueueSpec
 from gateway.service.catalog import Catalog, Spec, read_catalog
 from gateway.service.catalog_checks import refuse_shared_nodes
-from gateway.service.context import Caller, Gateway
+from gateway.service.context import Caller, Feasible, Gateway
 
 Edit = Callable[[Connection, Catalog], Catalog]
 """Gives the catalog that is to be, having refused what may not be."""
@@ -65,7 +65,7 @@ def change_catalog(gateway: Gateway, caller: Caller, edit: Edit) -> Catalog:
 
     changed = gateway.database.run_write(work)
     # Submissions are judged by this view, which must not lag behind what an admin was told.
-    gateway.mirror.fleet_view = None
+    gateway.mirror.feasible = Feasible()
     gateway.wake.set()
     return changed
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from gateway.backends.base import Launch, LaunchBackend
 from gateway.core.admission import Snapshot
+from gateway.core.jobs.request import RequestClass
 from gateway.core.mirror import Mirror
 from gateway.core.vocabulary import Reason, Role
 from gateway.db.engine import Database
@@ -125,14 +126,26 @@ class Pace:
 
 
 @dataclass(slots=True, kw_only=True)
+class Feasible:
+    """Definitions and fleet at one moment, and which requests are known to fit into them, empty.
+
+    A new one takes its place whenever definitions or fleet change.
+    """
+
+    view: Snapshot | None = None
+    generation: int = -1
+    possible: set[tuple[str, RequestClass]] = field(default_factory=set)
+    """(queue, request)."""
+
+
+@dataclass(slots=True, kw_only=True)
 class MirrorState:
     """The warm mirror with the horizon of its last reading; used under its lock."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     mirror: Mirror = field(default_factory=Mirror)
     horizon: int = 0
-    fleet_view: Snapshot | None = None
-    """Snapshot for questions about what could ever fit; replaced by each cycle and sync."""
+    feasible: Feasible = field(default_factory=Feasible)
     explained: dict[tuple[str, int], Explained] = field(default_factory=dict)
     """By (queue, class id); spares the database explanations that say the same again."""
     pace: Pace = field(default_factory=Pace)

@@ -18,7 +18,7 @@ from gateway.db.state import next_serial
 from gateway.service.committing import Commit, View
 from gateway.service.context import Gateway
 from gateway.service.crash_points import reach
-from gateway.service.mirroring import refresh
+from gateway.service.mirroring import refresh, remember
 from gateway.service.quarantine import quarantine
 
 log = structlog.get_logger()
@@ -64,12 +64,14 @@ def run_cycle(gateway: Gateway) -> CycleOutcome | None:
 def _read(gateway: Gateway, epoch: int) -> tuple[View, list[int]]:
     """Give what to decide on, and the waiting jobs that no decision can be made about."""
     state = gateway.mirror
+    # No write is waited for under the lock: a writer may be waiting for the lock.
+    serial = gateway.database.run_write(next_serial)
+    with gateway.database.read() as connection:
+        backlog = attempt_rows.count_unlaunched(connection)
     with state.lock:
         refresh(gateway)
-        with gateway.database.read() as connection:
-            backlog = attempt_rows.count_unlaunched(connection)
-        snapshot = state.mirror.snapshot(gateway.database.run_write(next_serial))
-        state.fleet_view = snapshot
+        snapshot = state.mirror.snapshot(serial)
+        remember(gateway, snapshot)
         view = View(
             snapshot=snapshot,
             class_ids=state.mirror.class_ids(),

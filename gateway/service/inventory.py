@@ -6,13 +6,14 @@ from gateway.db.leases import require_epoch
 from gateway.db.state import set_inventory_complete
 from gateway.errors import ClusterUnreachable
 from gateway.service.context import Gateway
-from gateway.service.mirroring import refresh
+from gateway.service.mirroring import refresh_view
 
 
 def sync(gateway: Gateway) -> int | None:
     """Sync once; gives how many nodes changed, None when not leading or out of reach."""
     epoch = gateway.leadership.epoch
     if epoch is None:
+        refresh_view(gateway)  # submits are judged here too
         return None
     try:
         seen = gateway.backend.inventory()
@@ -27,9 +28,7 @@ def sync(gateway: Gateway) -> int | None:
         return changed
 
     changed = gateway.database.run_write(store)
-    if changed or gateway.mirror.fleet_view is None:
-        with gateway.mirror.lock:
-            refresh(gateway)
-            gateway.mirror.fleet_view = gateway.mirror.mirror.snapshot(0)
+    if changed or gateway.mirror.feasible.view is None:
+        refresh_view(gateway)
         gateway.wake.set()
     return changed

@@ -36,6 +36,8 @@ class JobFilter:
     namespace: str = ""
     name: str = ""
     reason: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    """(key, value) pairs that a job must all have."""
     since_us: int = 0
 
 
@@ -74,6 +76,7 @@ def list_jobs(
         user=wanted.user,
         name=wanted.name,
         reason=wanted.reason,
+        labels=wanted.labels,
         namespaces=namespaces,
         since_us=wanted.since_us,
         before_id=read_cursor(cursor),

@@ -1,8 +1,8 @@
 """Launches reserved gangs step by step; each step is stored before the next one is tried.
 
 intended -> (find or create) created -> held_in_cluster -> unsuspended -> open. Killed at any
-point, the next pass goes on from the stored step: a create meets its own object, the other calls are
-idempotent.
+point, the next pass goes on from the stored step: a create meets its own object, the other calls
+are idempotent.
 """
 
 from collections.abc import Mapping

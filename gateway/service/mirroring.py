@@ -1,8 +1,8 @@
-"""Keeps the warm mirror up to date and gives snapshots of it."""
+"""Keeps the warm mirror up to date, and what submits are judged by."""
 
 from gateway.core.admission import Snapshot
 from gateway.db.mirror_reading import read_changes
-from gateway.service.context import Gateway
+from gateway.service.context import Feasible, Gateway
 
 
 def refresh(gateway: Gateway) -> None:
@@ -13,15 +13,17 @@ def refresh(gateway: Gateway) -> None:
     state.horizon = horizon
 
 
-def current_snapshot(gateway: Gateway) -> Snapshot | None:
-    """Give definitions and fleet as last seen; None before the first reading.
+def remember(gateway: Gateway, snapshot: Snapshot) -> None:
+    """Judge submits by this snapshot from now on; call it under the mirror's lock."""
+    known, generation = gateway.mirror.feasible, gateway.mirror.mirror.definitions.generation
+    is_same_fleet = known.view is not None and known.view.fleet is snapshot.fleet
+    if not is_same_fleet or known.generation != generation:
+        gateway.mirror.feasible = Feasible(view=snapshot, generation=generation)
 
-    It may be some seconds old and must only serve questions that age does not make wrong, such as
-    whether a job could ever fit.
-    """
-    state = gateway.mirror
-    if state.fleet_view is None:
-        with state.lock:
-            refresh(gateway)
-            state.fleet_view = state.mirror.snapshot(0)
-    return state.fleet_view
+
+def refresh_view(gateway: Gateway) -> Feasible:
+    """Read now what submits are judged by."""
+    with gateway.mirror.lock:
+        refresh(gateway)
+        remember(gateway, gateway.mirror.mirror.snapshot(0))
+        return gateway.mirror.feasible

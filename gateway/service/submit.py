@@ -4,9 +4,9 @@ import difflib
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from gateway.core.admission import never_fits
 from gateway.core.jobs.request import RequestClass
 from gateway.core.vocabulary import JobState, Reason
 from gateway.db import jobs as job_rows
@@ -15,10 +15,11 @@ from gateway.db.events import NewEvent, append_event
 from gateway.errors import Denied, GatewayError, InvalidInput, KeyReused, NameTaken, NeverFits
 from gateway.manifests import digest
 from gateway.schemas.job_spec import JobSpec
+from gateway.schemas.problems import problem_of
 from gateway.schemas.views import BatchAnswer, BatchItem, JobView, PlanView
 from gateway.service.context import Caller, Gateway
+from gateway.service.feasibility import is_known_to_fit, require_possible
 from gateway.service.gangs import request_of, totals_of
-from gateway.service.mirroring import current_snapshot
 from gateway.service.presenting import job_view
 
 MAX_KEY_LENGTH = 255
@@ -36,12 +37,21 @@ class Submitted:
 class _Checked:
     """A submission that passed every check that needs no transaction."""
 
+    gateway: Gateway
     caller: Caller
     spec: JobSpec
     key: str | None
     request: RequestClass
     digest: str
     at_us: int
+
+
+class _Unjudged(Exception):
+    """Whether a job could ever fit into this queue is not known yet."""
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(queue)
+        self.queue = queue
 
 
 def submit(gateway: Gateway, caller: Caller, spec: JobSpec, key: str | None) -> Submitted:
@@ -55,9 +65,14 @@ def submit(gateway: Gateway, caller: Caller, spec: JobSpec, key: str | None) -> 
         KeyReused: the key was used with another body.
     """
     checked = _check(gateway, caller, spec, key)
-    submitted = gateway.database.run_grouped(lambda writer: _store(writer, checked))
-    gateway.wake.set()
-    return submitted
+    while True:
+        try:
+            submitted = gateway.database.run_grouped(partial(_store, checked))
+        except _Unjudged as question:
+            require_possible(gateway, question.queue, checked.request)
+            continue
+        gateway.wake.set()
+        return submitted
 
 
 def submit_batch(
@@ -69,10 +84,26 @@ def submit_batch(
         try:
             items.append(_check(gateway, caller, spec, key))
         except GatewayError as error:
-            items.append(BatchItem(index=index, error=_problem(error)))
-    answer = gateway.database.run_write(lambda writer: _store_all(writer, items))
-    gateway.wake.set()
-    return BatchAnswer(items=tuple(answer))
+            items.append(BatchItem(index=index, error=problem_of(error)))
+    while True:
+        try:
+            answer = gateway.database.run_write(partial(_store_all, items))
+        except _Unjudged as question:
+            _judge_all(items, question.queue)
+            continue
+        gateway.wake.set()
+        return BatchAnswer(items=tuple(answer))
+
+
+def _judge_all(items: list[BatchItem | _Checked], queue: str) -> None:
+    """Judge every job of a batch that may be meant for this queue; refusals take their places."""
+    for index, item in enumerate(items):
+        if isinstance(item, BatchItem) or item.spec.queue not in {"", queue}:
+            continue
+        try:
+            require_possible(item.gateway, queue, item.request)
+        except NeverFits as error:
+            items[index] = BatchItem(index=index, error=problem_of(error))
 
 
 def plan(gateway: Gateway, caller: Caller, spec: JobSpec) -> PlanView:
@@ -81,6 +112,7 @@ def plan(gateway: Gateway, caller: Caller, spec: JobSpec) -> PlanView:
     with gateway.database.read() as connection:
         resolved = _resolve(connection, checked)
         taken = job_rows.find_live_name(connection, spec.namespace, spec.name)
+    require_possible(gateway, resolved.queue, checked.request)
     if taken is not None:
         raise _name_taken(resolved)
     pods, gpus, rdma = totals_of(resolved)
@@ -108,37 +140,18 @@ def _check(gateway: Gateway, caller: Caller, spec: JobSpec, key: str | None) -> 
             pointer="/idempotency_key",
             hint="use a UUID",
         )
-    request = request_of(spec)
-    _refuse_impossible(gateway, spec, request)
     return _Checked(
+        gateway=gateway,
         caller=caller,
         spec=spec,
         key=key,
-        request=request,
+        request=request_of(spec),
         digest=digest(spec),
         at_us=gateway.clock.now_us(),
     )
 
 
-def _refuse_impossible(gateway: Gateway, spec: JobSpec, request: RequestClass) -> None:
-    """Refuse what could never run; judged on the warm snapshot, which needs no database."""
-    snapshot = current_snapshot(gateway)
-    if snapshot is None:
-        return
-    known = {queue.name for queue in snapshot.queues}
-    queue = spec.queue or "default"
-    if queue not in known:
-        return  # told precisely by the transaction, which also knows the namespace's default
-    impossible = never_fits(snapshot, queue, request)
-    if impossible is not None:
-        raise NeverFits(
-            "this job can never run: " + "; ".join(cause.detail for cause in impossible.causes),
-            pointer="/spec/pytorchReplicaSpecs",
-            hint="ask for less per pod, loosen the pair rule, or add nodes or quota",
-        )
-
-
-def _store_all(writer: Writer, items: Sequence[BatchItem | _Checked]) -> list[BatchItem]:
+def _store_all(items: Sequence[BatchItem | _Checked], writer: Writer) -> list[BatchItem]:
     answer = []
     for index, item in enumerate(items):
         if isinstance(item, BatchItem):
@@ -146,19 +159,21 @@ def _store_all(writer: Writer, items: Sequence[BatchItem | _Checked]) -> list[Ba
             continue
         try:
             with writer.savepoint():
-                done = _store(writer, item)
+                done = _store(item, writer)
             answer.append(BatchItem(index=index, job=done.job, is_new=done.is_new))
         except GatewayError as error:
-            answer.append(BatchItem(index=index, error=_problem(error)))
+            answer.append(BatchItem(index=index, error=problem_of(error)))
     return answer
 
 
-def _store(writer: Writer, checked: _Checked) -> Submitted:
+def _store(checked: _Checked, writer: Writer) -> Submitted:
     connection = writer.connection
     earlier = _earlier(connection, checked)
     if earlier is not None:
         return Submitted(job=job_view(earlier), is_new=False)
     spec = _resolve(connection, checked)
+    if not is_known_to_fit(checked.gateway, spec.queue, checked.request):
+        raise _Unjudged(spec.queue)
     values = _row_values(writer, checked, spec)
     job_id = job_rows.insert_job(writer, values)
     if job_id is None:
@@ -257,13 +272,3 @@ def _name_taken(spec: JobSpec) -> NameTaken:
         value=spec.name,
         hint="wait for it, cancel it, or choose another name",
     )
-
-
-def _problem(error: GatewayError) -> dict[str, Any]:
-    return {
-        "status": error.status,
-        "code": error.code,
-        "detail": error.detail,
-        "pointer": error.pointer,
-        "hint": error.hint,
-    }

@@ -1,0 +1,196 @@
+"""Submitting: once for each key, one live job for each name, refused when it could never run."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import FromClause, func, insert, select, update
+
+from gateway.core.vocabulary import JobState
+from gateway.db.tables import events, jobs, namespace_defaults, queues, request_classes
+from gateway.errors import Denied, InvalidInput, KeyReused, NameTaken, NeverFits
+from gateway.schemas.job_spec import JobSpec
+from gateway.service.context import Caller
+from gateway.service.jobs import JobFilter, list_jobs
+from gateway.service.submit import Submitted, plan, submit, submit_batch
+from gateway.service.verbs import cancel
+from tests.service_world import ANNA, World, a_spec
+
+BOTH = Caller(name="carla", namespaces=("team-a", "team-b"))
+
+
+def count(world: World, table: FromClause) -> int:
+    return int(world._scalar(select(func.count()).select_from(table)))
+
+
+def submit_here(world: World, spec: JobSpec, key: str | None = None) -> Submitted:
+    return submit(world.gateway, ANNA, spec, key)
+
+
+def test_the_same_key_gives_the_same_job_again(world: World) -> None:
+    first = submit_here(world, a_spec(), "k1")
+    again = submit_here(world, a_spec(), "k1")
+
+    assert (first.is_new, again.is_new) == (True, False)
+    assert again.job == first.job
+    assert (count(world, jobs), count(world, events.join(jobs))) == (1, 1)
+
+
+def test_the_same_key_gives_the_same_job_even_after_it_ended(world: World) -> None:
+    first = submit_here(world, a_spec(), "k1")
+    world.until(first.job.id, JobState.SUCCEEDED)
+
+    again = submit_here(world, a_spec(), "k1")
+
+    assert not again.is_new
+    assert again.job.state is JobState.SUCCEEDED
+
+
+def test_a_key_with_another_body_is_refused(world: World) -> None:
+    submit_here(world, a_spec(), "k1")
+
+    with pytest.raises(KeyReused) as refused:
+        submit_here(world, a_spec(priority=1), "k1")
+    assert refused.value.status == 422
+    assert count(world, jobs) == 1
+
+
+def test_keys_of_two_namespaces_are_two_keys(world: World) -> None:
+    spec = a_spec()
+    first = submit(world.gateway, BOTH, spec, "k1")
+    second = submit(world.gateway, BOTH, spec.model_copy(update={"namespace": "team-b"}), "k1")
+    assert first.job.id != second.job.id
+
+
+def test_a_storm_of_one_key_makes_one_job(world: World) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda _: submit_here(world, a_spec(), "k1"), range(48)))
+
+    assert len({answer.job.id for answer in answers}) == 1
+    assert sum(answer.is_new for answer in answers) == 1
+    assert count(world, jobs) == 1
+
+
+def test_a_storm_of_one_name_makes_one_job(world: World) -> None:
+    def attempt(number: int) -> str:
+        try:
+            return submit_here(world, a_spec(), f"k{number}").job.id
+        except NameTaken:
+            return ""
+
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(attempt, range(48)))
+
+    assert len([answer for answer in answers if answer]) == 1
+    assert count(world, jobs) == 1
+
+
+def test_a_live_name_is_taken_and_free_again_after_the_end(world: World) -> None:
+    for _ in range(3):
+        job_id = world.submit(name="daily")
+        with pytest.raises(NameTaken) as refused:
+            world.submit(name="daily")
+        assert refused.value.hint
+        world.until(job_id, JobState.SUCCEEDED)
+
+    assert len(list_jobs(world.gateway, ANNA, JobFilter(name="daily")).items) == 3
+    assert world.is_idle()
+
+
+def test_the_same_name_runs_in_two_namespaces_at_once(world: World) -> None:
+    first = world.submit(a_spec(), BOTH)
+    second = world.submit(a_spec(namespace="team-b"), BOTH)
+
+    world.until(first, JobState.RUNNING)
+    assert world.state(second) is JobState.RUNNING
+
+
+def test_a_foreign_namespace_is_denied(world: World) -> None:
+    with pytest.raises(Denied) as refused:
+        world.submit(namespace="team-b")
+    assert refused.value.allowed == ("team-a",)
+    assert count(world, jobs) == 0
+
+
+def test_an_unknown_queue_is_refused_with_the_known_names(world: World) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        world.submit(queue="defualt")
+    assert refused.value.allowed == ("default",)
+    assert "did you mean 'default'" in refused.value.hint
+    assert count(world, jobs) == 0
+
+
+def test_a_namespace_has_a_default_queue(world: World) -> None:
+    values = {"priority_min": -5, "priority_max": 5, "namespaces": ["team-a"], "flavors": []}
+    world.write(insert(queues).values(name="research", **values))
+    world.write(insert(namespace_defaults).values(namespace="team-a", queue="research"))
+
+    job = world.job(world.submit(priority=99))
+
+    assert job.queue == "research"
+    assert job.priority == 5, "clamped to the queue's range"
+
+
+def test_a_queue_refuses_other_namespaces(world: World) -> None:
+    world.write(update(queues).values(namespaces=["team-b"]))
+    with pytest.raises(Denied) as refused:
+        world.submit()
+    assert refused.value.allowed == ("team-b",)
+
+
+@pytest.mark.parametrize("key", ["", "k" * 256])
+def test_a_key_of_a_wrong_length_is_refused(world: World, key: str) -> None:
+    with pytest.raises(InvalidInput):
+        submit_here(world, a_spec(), key)
+
+
+def test_a_gang_that_can_never_fit_is_refused_with_the_largest_place(world: World) -> None:
+    with pytest.raises(NeverFits) as refused:
+        world.submit(gpu=12)
+    assert "8 GPUs" in refused.value.detail
+    with pytest.raises(NeverFits):
+        world.submit(gpu=8, workers=2)
+    assert count(world, jobs) == 0
+
+
+def test_a_plan_checks_everything_and_stores_nothing(world: World) -> None:
+    answer = plan(world.gateway, ANNA, a_spec(workers=1))
+
+    assert (answer.queue, answer.pods, answer.gpus, answer.rdma) == ("default", 2, 16, 16)
+    assert count(world, jobs) == 0
+    with pytest.raises(NeverFits):
+        plan(world.gateway, ANNA, a_spec(gpu=12))
+    world.submit()
+    with pytest.raises(NameTaken):
+        plan(world.gateway, ANNA, a_spec())
+
+
+def test_each_job_of_a_batch_passes_or_fails_alone(world: World) -> None:
+    specs = [
+        (a_spec("one"), "k1"),
+        (a_spec("two", gpu=12), None),
+        (a_spec("one"), None),
+        (a_spec("three", namespace="team-b"), None),
+        (a_spec("four", queue="nowhere"), None),
+        (a_spec("one"), "k1"),
+        (a_spec("five", gpu=1), None),
+    ]
+
+    items = submit_batch(world.gateway, ANNA, specs).items
+
+    codes = [item.error["code"] if item.error else "" for item in items]
+    assert codes == ["", "never_fits", "name_taken", "denied", "invalid", "", ""]
+    assert [item.is_new for item in items] == [True, *[False] * 5, True]
+    assert items[5].job == items[0].job
+    assert count(world, jobs) == 2
+
+
+def test_equal_requests_share_one_class(world: World) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: submit_here(world, a_spec(f"job-{n}")), range(24)))
+    assert count(world, request_classes) == 1
+
+
+def test_a_job_may_be_submitted_held(world: World) -> None:
+    job_id = world.submit(hold=True)
+    assert world.state(job_id) is JobState.HELD
+    cancel(world.gateway, ANNA, job_id)
