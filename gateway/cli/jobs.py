@@ -43,7 +43,7 @@ COLUMNS: "list[Column[JobView]]" = [
     Column("PODS", lambda job: job.pods, is_number=True),
     Column("GPUS", lambda job: job.gpus, is_number=True),
     Column("NICS", lambda job: job.rdma, is_number=True, is_wide=True),
-    Column("TRY", lambda job: job.attempt, is_number=True),
+    Column("TRY", lambda job: job.attempt, is_number=True, is_wide=True),
     Column("AGE", lambda job: age(job.submitted_at), is_number=True),
     Column("FULL ID", lambda job: job.id, is_wide=True),
 ]

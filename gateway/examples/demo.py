@@ -28,12 +28,13 @@ FLEET = "2xdgx-h100"
 MANIFESTS = ("digits.yaml", "digits-wide.yaml", "digits-late.yaml")
 START_SECONDS = 30
 JOB_SECONDS = 120
-CONSOLE = Console(highlight=False)
+CONSOLE = Console(highlight=False, soft_wrap=True)
 NEXT_STEPS = """\
 What to type next:
-  make dev                                             keep a gateway running here
+  make dev                      keep a gateway running here; then, in another terminal:
   .venv/bin/gateway submit gateway/examples/digits/digits.yaml --watch
-  .venv/bin/gateway ls ; .venv/bin/gateway device map ; .venv/bin/gateway explain JOB
+  .venv/bin/gateway ls
+  .venv/bin/gateway device map
 """
 
 
@@ -54,19 +55,16 @@ def demonstrate(client: Client) -> int:
     show_list([job.view for job in client.jobs.list()], COLUMNS, Format.TABLE)
     title("Why the third one waits")
     for line in explanation_lines(jobs[2].explain()):
-        CONSOLE.print(line, markup=False, soft_wrap=True)
+        CONSOLE.print(line, markup=False)
     title("Who holds what: each GPU beside its NIC")
     show_map(client)
     title("Rank 0 of the first job, as it trains")
-    last = ""
     for line in jobs[0].logs(rank=0, follow=True):
         CONSOLE.print(f"  {line}", markup=False)
-        last = line or last
     title("All three, to the end")
     for job in jobs:
         job.wait(timeout=JOB_SECONDS, polling_interval=0.2)
     show_list([job.view for job in client.jobs.list()], COLUMNS, Format.TABLE)
-    CONSOLE.print(f"\n{last}", markup=False)
     title("The map is empty again")
     show_map(client)
     held = [device for device in client.devices.list() if not device.is_free]
