@@ -156,17 +156,20 @@ class Gang:
             replica.phase = ReplicaPhase.GATED
 
     def _judge(self, now: float) -> None:
-        for replica in self.status.replicas:
-            if replica.phase is ReplicaPhase.FAILED:
-                name = f"{replica.pod_set} {replica.index}"
-                self.end(ObjectOutcome.FAILED, f"{name} {replica.message}", now)
-                return
+        failed = [r for r in self.status.replicas if r.phase is ReplicaPhase.FAILED]
+        if failed:
+            words = f"{failed[0].pod_set} {failed[0].index} {failed[0].message}"
+            self.end(ObjectOutcome.FAILED, words, now)
+        elif self._has_succeeded():
+            self.end(ObjectOutcome.SUCCEEDED, "", now, grace_seconds=FAREWELL_SECONDS)
+
+    def _has_succeeded(self) -> bool:
+        """By the Master alone, else by all workers, of an elastic gang by any."""
         leaders = [replica for replica in self.status.replicas if replica.pod_set == MASTER]
+        is_any_enough = self._record.rendezvous.elastic is not None and not leaders
         deciding = leaders or self.status.replicas
         succeeded = [replica.phase is ReplicaPhase.SUCCEEDED for replica in deciding]
-        is_elastic = self._record.rendezvous.elastic is not None
-        if all(succeeded) or (is_elastic and not leaders and any(succeeded)):
-            self.end(ObjectOutcome.SUCCEEDED, "", now, grace_seconds=FAREWELL_SECONDS)
+        return any(succeeded) if is_any_enough else all(succeeded)
 
     def _go_on_ending(self, ending: Ending, now: float) -> None:
         if now < ending.term_at:

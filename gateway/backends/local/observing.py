@@ -4,13 +4,21 @@ Reads only, except that replicas which outlived their supervisor are killed when
 """
 
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from gateway.backends.base import ObjectOutcome, Observation, ReplicaPhase, ReplicaSeen
 from gateway.backends.local.folder import AttemptFolder, StateFolder
 from gateway.backends.local.records import ORPHANED, STOPPED, GangStatus, ReplicaStatus
 
 ENDED = frozenset({ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED})
+UNSUPERVISED = "unsupervised"
+LOST_OUTCOMES = frozenset({ORPHANED, UNSUPERVISED})
+OUTCOMES: Mapping[str, ObjectOutcome] = {
+    **{outcome.value: outcome for outcome in ObjectOutcome},
+    **dict.fromkeys(LOST_OUTCOMES, ObjectOutcome.FAILED),
+    STOPPED: ObjectOutcome.UNDECIDED,
+}
+"""What a supervisor's word, or its silence, means to the gateway."""
 
 
 def observe_attempt(folder: AttemptFolder, uid: str) -> Observation:
@@ -20,20 +28,13 @@ def observe_attempt(folder: AttemptFolder, uid: str) -> Observation:
     is_supervised = supervisor is not None and supervisor.is_alive()
     status = folder.status()
     is_suspended = folder.stopped.exists() or not folder.started.exists()
-    if supervisor is None or (status is None and is_supervised):
+    has_begun = supervisor is not None and (status is not None or not is_supervised)
+    if not has_begun:
         return Observation(exists=True, uid=uid, is_suspended=is_suspended)
-    if status is None or not (status.is_final or is_supervised):
-        return _lost(status or GangStatus(), uid, is_suspended=is_suspended)
-    return Observation(
-        exists=True,
-        uid=uid,
-        is_suspended=is_suspended,
-        outcome=_outcome(status),
-        replicas=_seen(uid, status.replicas),
-        recreations=status.recreations,
-        is_lost=status.outcome == ORPHANED,
-        message="" if status.outcome == STOPPED else status.message,
-    )
+    status = status or GangStatus()
+    if is_supervised or status.is_final:
+        return _told(status, uid, is_suspended=is_suspended)
+    return _told(_lost(status, is_suspended=is_suspended), uid, is_suspended=is_suspended)
 
 
 def observe_leaving(state: StateFolder, folder: AttemptFolder, uid: str) -> Observation:
@@ -49,25 +50,25 @@ def observe_leaving(state: StateFolder, folder: AttemptFolder, uid: str) -> Obse
     return Observation(exists=False, uid=uid, replicas=_seen(uid, replicas))
 
 
-def _lost(status: GangStatus, uid: str, *, is_suspended: bool) -> Observation:
-    """Judge a gang whose supervisor vanished: what had ended counts, the rest is lost."""
-    replicas = _seen(uid, _sweep(status.replicas))
-    decided = _outcome(status)
-    if is_suspended or decided is not ObjectOutcome.UNDECIDED or status.outcome == ORPHANED:
-        is_lost = status.outcome == ORPHANED
-        message = status.message
-    else:
-        decided, is_lost, message = ObjectOutcome.FAILED, True, "the gang's supervisor vanished"
+def _told(status: GangStatus, uid: str, *, is_suspended: bool) -> Observation:
     return Observation(
         exists=True,
         uid=uid,
         is_suspended=is_suspended,
-        outcome=decided,
-        replicas=replicas,
+        outcome=OUTCOMES.get(status.outcome, ObjectOutcome.UNDECIDED),
+        replicas=_seen(uid, status.replicas),
         recreations=status.recreations,
-        is_lost=is_lost,
-        message=message,
+        is_lost=status.outcome in LOST_OUTCOMES,
+        message="" if status.outcome == STOPPED else status.message,
     )
+
+
+def _lost(status: GangStatus, *, is_suspended: bool) -> GangStatus:
+    """Judge a gang whose supervisor vanished: what had been decided counts, the rest is lost."""
+    status.replicas = _sweep(status.replicas)
+    if status.outcome == ObjectOutcome.UNDECIDED and not is_suspended:
+        status.outcome, status.message = UNSUPERVISED, "the gang's supervisor vanished"
+    return status
 
 
 def _sweep(replicas: Iterable[ReplicaStatus]) -> list[ReplicaStatus]:
@@ -81,14 +82,6 @@ def _sweep(replicas: Iterable[ReplicaStatus]) -> list[ReplicaStatus]:
             replica.phase = ReplicaPhase.ABSENT
         swept.append(replica)
     return swept
-
-
-def _outcome(status: GangStatus) -> ObjectOutcome:
-    if status.outcome == STOPPED:
-        return ObjectOutcome.UNDECIDED
-    if status.outcome == ORPHANED:
-        return ObjectOutcome.FAILED
-    return ObjectOutcome(status.outcome)
 
 
 def _seen(uid: str, replicas: Iterable[ReplicaStatus]) -> tuple[ReplicaSeen, ...]:

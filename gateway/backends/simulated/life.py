@@ -66,14 +66,16 @@ def phase_of(replica: VirtualReplica, script: Script, now: float) -> ReplicaPhas
     if replica.terminating_at is not None:
         is_gone = now >= replica.terminating_at + script.delete_seconds
         return ReplicaPhase.ABSENT if is_gone else ReplicaPhase.TERMINATING
-    if now < replica.appears_at:
-        return ReplicaPhase.ABSENT
+    return _phase_of_present(replica, script, now)
+
+
+def _phase_of_present(replica: VirtualReplica, script: Script, now: float) -> ReplicaPhase:
     if replica.opened_at is None:
-        return ReplicaPhase.GATED
+        has_appeared = replica.appears_at is not None and now >= replica.appears_at
+        return ReplicaPhase.GATED if has_appeared else ReplicaPhase.ABSENT
     has_started = now >= replica.opened_at + script.start_seconds
-    if not has_started or script.outcome is Outcome.NEVER_STARTS:
-        return ReplicaPhase.PENDING
-    return ReplicaPhase.READY
+    is_stuck = script.outcome is Outcome.NEVER_STARTS
+    return ReplicaPhase.READY if has_started and not is_stuck else ReplicaPhase.PENDING
 
 
 def seen(found: VirtualObject, now: float) -> tuple[ReplicaSeen, ...]:
