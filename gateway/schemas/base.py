@@ -18,14 +18,14 @@ class WireModel(BaseModel):
     """Frozen, refuses unknown fields, never guesses types."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_enum_values=False
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True
     )
 
 
 class View(BaseModel):
     """What an answer holds; a newer server may add fields, so unknown ones are ignored."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 class Page(View):

@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx2
-from pydantic import TypeAdapter
 
 from gateway.schemas.views import (
     AssignmentView,
@@ -19,9 +18,6 @@ from gateway.schemas.views import (
 )
 from gateway.sdk.pages import pages
 from gateway.sdk.transport import Call, Wire
-
-_attempts = TypeAdapter(tuple[AttemptView, ...])
-_assignments = TypeAdapter(tuple[AssignmentView, ...])
 
 
 class JobCalls:
@@ -55,12 +51,13 @@ class JobCalls:
 
     def attempts(self, job_id: str) -> Sequence[AttemptView]:
         """Give a job's attempts."""
-        return _attempts.validate_python(self._read(job_id, "/attempts").json()["items"])
+        found = self._read(job_id, "/attempts").json()["items"]
+        return [AttemptView.model_validate(item) for item in found]
 
     def assignments(self, job_id: str, attempt: int | None) -> Sequence[AssignmentView]:
         """Give the places of an attempt."""
-        found = self._read(job_id, "/assignments", {"attempt": attempt})
-        return _assignments.validate_python(found.json()["items"])
+        found = self._read(job_id, "/assignments", {"attempt": attempt}).json()["items"]
+        return [AssignmentView.model_validate(item) for item in found]
 
     def logs(
         self, job_id: str, params: Mapping[str, Any]
