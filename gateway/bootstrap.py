@@ -183,6 +183,8 @@ def _run(
     )
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        # uvicorn raises the signal again after its own graceful stop; ours comes after that.
+        signal.signal(signal.SIGTERM, lambda *_: None)
     ticker.start()
     log.info("listening", address=f"http://{bound.getsockname()[0]}:{bound.getsockname()[1]}")
     try:

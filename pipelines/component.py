@@ -48,12 +48,12 @@ def run_training_job(  # noqa: PLR0913, PLR0917 - a component's inputs are its i
     import os
     import signal
     import sys
-    from typing import NamedTuple
+    from typing import Any, NamedTuple
 
     from gateway.sdk import Client
 
     client = Client(url=gateway_url or None)
-    wishes = {"priority": priority, **({"queue": queue} if queue else {})}
+    wishes: dict[str, Any] = {"priority": priority, **({"queue": queue} if queue else {})}
     key = f"kfp:{run_id}:{task_id}:{task_name}"
     job = client.submit(manifest, idempotency_key=key, **wishes)
     if job.refresh().state in {"failed", "cancelled"}:

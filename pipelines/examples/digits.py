@@ -47,9 +47,12 @@ spec:
 
 
 @dsl.pipeline(name="digits", description="A data-parallel training through the gateway.")
-def digits_pipeline(manifest: str = MANIFEST, gateway_url: str = "", queue: str = "") -> str:
-    """Train once and give the job's id."""
-    step = training_step(manifest, gateway_url=gateway_url, queue=queue)
+def digits_pipeline(gateway_url: str = "", queue: str = "") -> str:
+    """Train once and give the job's id.
+
+    The manifest is a constant of the step: kfp cannot write a default of several lines.
+    """
+    step = training_step(MANIFEST, gateway_url=gateway_url, queue=queue)
     return step.outputs["job_id"]
 
 
