@@ -70,13 +70,10 @@ def build_backend(settings: Settings) -> LaunchBackend:
                 virtual_fleet(settings.virtual_fleet), settings.state_dir / "simulated.json"
             )
         case BackendName.KUBEFLOW:
-            from gateway.backends.kubeflow.backend import (  # noqa: PLC0415 - see above
-                KubeflowBackend,
-                KubeflowOptions,
-            )
+            from gateway.backends import kubeflow  # noqa: PLC0415 - see above
 
-            return KubeflowBackend(
-                KubeflowOptions(
+            return kubeflow.KubeflowBackend(
+                kubeflow.KubeflowSettings(
                     kubeconfig=settings.kubeconfig,
                     namespaces=settings.namespaces,
                     call_seconds=settings.cluster_call_seconds,

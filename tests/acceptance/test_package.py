@@ -55,7 +55,7 @@ def test_the_wheel_carries_migrations_and_examples(wheel: Path) -> None:
 
 
 def test_the_installed_wheel_runs_a_gateway_and_a_job(python: Path, tmp_path: Path) -> None:
-    command = [python, "-m", "gateway", "dev", "--port", "0", "--state-dir", tmp_path]
+    command = [str(python), "-m", "gateway", "dev", "--port", "0", "--state-dir", str(tmp_path)]
     environment = {**os.environ, "TRAINING_GATEWAY_STATE_DIR": str(tmp_path)}
     server = subprocess.Popen(command, cwd=tmp_path, env=environment)
     try:
