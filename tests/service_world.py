@@ -12,7 +12,9 @@ from sqlalchemy import func, select
 from gateway.backends.simulated import ManualClock, SimulatedBackend
 from gateway.backends.virtual_fleet import virtual_fleet
 from gateway.core.vocabulary import JobState, PairRule, Role
-from gateway.db.engine import Database
+from gateway.db import attempts as attempt_rows
+from gateway.db import jobs as job_rows
+from gateway.db.engine import Database, Row
 from gateway.db.tables import attempts, charges, devices, node_amounts
 from gateway.schemas.job_spec import JobSpec, PodSet
 from gateway.schemas.views import JobDetail
@@ -59,9 +61,7 @@ def a_spec(name: str = "train", gpu: int = 8, workers: int = 0, **changes: Any) 
         "namespace": "team-a",
         "manifest": manifest,
         "pod_sets": tuple(
-            PodSet.model_validate(
-                {"name": kind, "count": count, "per_pod": per_pod, "pair": pair}
-            )
+            PodSet.model_validate({"name": kind, "count": count, "per_pod": per_pod, "pair": pair})
             for kind, count in counts.items()
         ),
     }
@@ -98,6 +98,10 @@ class World:
         launch_due(self.gateway)
         reconcile_due(self.gateway)
 
+    def decide(self) -> None:
+        """Make one cycle and nothing else."""
+        run_cycle(self.gateway)
+
     def read_fleet(self) -> None:
         """Let the gateway see what the cluster's nodes have come to."""
         sync(self.gateway)
@@ -117,6 +121,18 @@ class World:
     def state(self, job_id: str) -> JobState:
         """Give a job's state."""
         return self.job(job_id).state
+
+    def job_row(self, job_id: str) -> Row:
+        """Give a job's row."""
+        with self.gateway.database.read() as connection:
+            row = job_rows.get_job(connection, job_id)
+        assert row is not None
+        return row
+
+    def attempt(self, job_id: str) -> Row:
+        """Give the row of a job's newest attempt."""
+        with self.gateway.database.read() as connection:
+            return attempt_rows.attempts_of(connection, self.job_row(job_id)["id"])[-1]
 
     def kinds(self, job_id: str) -> list[str]:
         """Give the kinds of a job's events, oldest first."""

@@ -86,7 +86,16 @@ def _read_classes(connection: Connection, horizon: int) -> tuple[ClassRow, ...]:
     statement = select(request_classes.c.id, request_classes.c.shape).where(
         request_classes.c.xact_id >= horizon
     )
-    return tuple(ClassRow(row.id, decode(row.shape)) for row in connection.execute(statement))
+    rows = [_class_row(row.id, row.shape) for row in connection.execute(statement)]
+    return tuple(row for row in rows if row is not None)
+
+
+def _class_row(class_id: int, shape: Any) -> ClassRow | None:
+    """Give a class; None for one that makes no sense, whose jobs the cycle then sets aside."""
+    try:
+        return ClassRow(class_id, decode(shape))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
 
 
 def _read_charges(connection: Connection, horizon: int) -> tuple[ChargeRow, ...]:

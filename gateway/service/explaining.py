@@ -41,6 +41,9 @@ def _waiting(connection: Connection, job: Row) -> dict[str, Any]:
         return _plainly(job, Reason.HELD, "it is held", f"gateway release {job['uid']}")
     place = job_rows.position(connection, job)
     where = {"position": place, "jobs_ahead": place - 1}
+    if job["reason"] == Reason.LAUNCH_THROTTLED:
+        words = "it has a place, but as many gangs as may be are waiting for their launch"
+        return {**_plainly(job, Reason.LAUNCH_THROTTLED, words, ""), **where}
     stored = job_rows.get_class_hold(connection, job["queue"], job["class_id"])
     if job["reason"] is None or stored is None:
         fields = _plainly(job, Reason.NOT_REACHED, "no cycle has looked at it yet", "")

@@ -45,9 +45,16 @@ def load(gateway: Gateway, job: Row, attempt: Row) -> Work:
 
 
 def launch_of(connection: Connection, job: Row, attempt: Row) -> Launch:
-    """Give everything a back end needs to launch this attempt; equal for every retry of it."""
+    """Give everything a back end needs to launch this attempt; equal for every retry of it.
+
+    Raises:
+        LookupError: what is reserved is not what the job asked for.
+    """
     held = attempt_rows.devices_of(connection, attempt["id"])
     pods = attempt_rows.pods_of(connection, attempt["id"])
+    reserved = (len(pods), sum(map(len, held.values())))
+    if reserved != (job["pods"], job["gpus"] + job["rdma"]):
+        raise LookupError(f"{reserved[0]} pods with {reserved[1]} devices are reserved")
     return Launch(
         job_id=job["uid"],
         attempt=attempt["number"],
