@@ -95,9 +95,9 @@ def test_a_gang_without_a_gateway_ends_itself_and_counts_as_lost(tmp_path: Path)
         pids = [harness.pid_of(run.launch, pod.rank) for pod in run.launch.pods]
 
         harness.wait_until(lambda: not any(map(is_running, pids)), "the orphans to end")
+        harness.wait_until(lambda: run.seen().is_lost, "the supervisor's last word")
 
         seen = run.seen()
-        assert seen.is_lost
         assert seen.outcome is ObjectOutcome.FAILED
         assert "no gateway" in seen.message
 
