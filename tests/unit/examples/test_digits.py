@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import yaml
 
+from gateway.core.vocabulary import PairRule
 from gateway.examples.digits import network, train
 from gateway.examples.digits.allreduce import Place
 from gateway.examples.digits.data import PIXELS, batches, load_digits
+from gateway.manifests import read_documents, read_job
 
 FOLDER = Path(train.__file__).parent
 
@@ -81,6 +83,16 @@ def test_each_manifest_asks_for_eight_pairs_and_runs_the_example(name: str) -> N
 
     assert (gpus, nics) == (8, 8)
     assert manifest["metadata"]["name"] == name.removesuffix(".yaml")
+
+
+@pytest.mark.parametrize("name", ["digits.yaml", "digits-wide.yaml", "digits-late.yaml"])
+def test_the_gateway_reads_each_manifest_as_eight_near_pairs(name: str) -> None:
+    (document,) = read_documents(FOLDER / name)
+    pod_sets = read_job(document).pod_sets
+
+    for kind in ("gpu", "rdma"):
+        assert sum(pods.count * pods.per_pod[kind] for pods in pod_sets) == 8
+    assert {pods.pair for pods in pod_sets} == {PairRule.SWITCH}
 
 
 options: Callable[[list[str]], Any] = train._options
