@@ -54,7 +54,10 @@ class Intake:
             caller = self._identify(scope["path"], headers)
             body = await _read_body(scope["path"], headers, receive)
         except GatewayError as error:
-            await problem_response(error, request_id)(scope, receive, send)
+            refusal = problem_response(error, request_id)
+            # What is left of the body is not wanted, and may have no end.
+            refusal.headers["Connection"] = "close"
+            await refusal(scope, receive, send)
             return
         except ClientDisconnect:
             return

@@ -5,6 +5,7 @@ unknown fields. Nothing here knows a route.
 """
 
 import difflib
+import json
 import types
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, Union, get_args, get_origin
@@ -13,7 +14,7 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gateway.errors import InvalidInput, MalformedBody
-from gateway.manifests.json_text import read_json
+from gateway.manifests.json_text import read_json, syntax_error
 
 Model = TypeVar("Model", bound=BaseModel)
 MAX_QUERY_FIELDS = 100
@@ -37,6 +38,8 @@ def parse_json(body: bytes) -> Any:
         raise MalformedBody(
             f"byte {error.start} of the body is not UTF-8", hint="send UTF-8"
         ) from error
+    except json.JSONDecodeError as error:
+        raise syntax_error(error) from error
 
 
 def read_model(model: type[Model], body: bytes) -> Model:
