@@ -106,8 +106,22 @@ def serving(world: World) -> Iterator[Served]:
 @pytest.fixture
 def served(sqlite_template: Path, tmp_path: Path) -> Iterator[Served]:
     """Give a server on SQLite with two nodes of eight GPUs and eight NICs."""
-    path = tmp_path / "gateway.db"
-    shutil.copy(sqlite_template, path)
+    with serving_copy(sqlite_template, tmp_path) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shared(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Give the same kind of server to all tests of a file that store nothing."""
+    with serving_copy(sqlite_template, tmp_path_factory.mktemp("shared")) as running:
+        yield running
+
+
+@contextmanager
+def serving_copy(template: Path, folder: Path) -> Iterator[Served]:
+    """Run a server on a fresh copy of a migrated SQLite file."""
+    path = folder / "gateway.db"
+    shutil.copy(template, path)
     database = open_database(f"sqlite:///{path}")
     with serving(a_world(database)) as running:
         yield running

@@ -43,16 +43,16 @@ def changed(path: str, value: Any) -> dict[str, Any]:
     ],
 )
 def test_what_cannot_be_read_is_malformed(
-    served: Served, body: bytes, headers: dict[str, str]
+    shared: Served, body: bytes, headers: dict[str, str]
 ) -> None:
-    answer = served.http().post("/jobs", content=body, headers=headers)
+    answer = shared.http().post("/jobs", content=body, headers=headers)
     assert answer.status_code in {400, 422}, answer.text
     assert answer.json()["hint"]
 
 
 @pytest.mark.parametrize("body", [[], "text", 5, None, True, [a_manifest()], {}])
-def test_what_is_no_single_job_is_refused(served: Served, body: Any) -> None:
-    answer = served.http().post("/jobs", content=json.dumps(body), headers=JSON)
+def test_what_is_no_single_job_is_refused(shared: Served, body: Any) -> None:
+    answer = shared.http().post("/jobs", content=json.dumps(body), headers=JSON)
     assert answer.status_code in {400, 422}, answer.text
     assert answer.json()["hint"]
 
@@ -75,9 +75,9 @@ def test_what_is_no_single_job_is_refused(served: Served, body: Any) -> None:
     ],
 )
 def test_a_wrong_manifest_is_refused_with_its_place(
-    served: Served, path: str, value: Any, pointer: str
+    shared: Served, path: str, value: Any, pointer: str
 ) -> None:
-    http = served.http()
+    http = shared.http()
     answer = http.post("/jobs", json=changed(path, value))
     assert answer.status_code == 422, answer.text
     document = answer.json()
@@ -98,32 +98,32 @@ def test_a_wrong_manifest_is_refused_with_its_place(
         ({"manifest": a_manifest(), "overrides": {"user": "root"}}, "user"),
     ],
 )
-def test_a_wrong_envelope_is_refused(served: Served, envelope: Any, pointer: str) -> None:
-    answer = served.http().post("/jobs", json=envelope)
+def test_a_wrong_envelope_is_refused(shared: Served, envelope: Any, pointer: str) -> None:
+    answer = shared.http().post("/jobs", json=envelope)
     assert answer.status_code == 422, answer.text
     assert pointer in answer.json().get("pointer", "")
 
 
-def test_one_override_in_two_places_is_refused(served: Served) -> None:
+def test_one_override_in_two_places_is_refused(shared: Served) -> None:
     body = {"manifest": a_manifest(), "overrides": {"priority": 1}}
-    answer = served.http().post("/jobs", params={"priority": 2}, json=body)
+    answer = shared.http().post("/jobs", params={"priority": 2}, json=body)
     assert (answer.status_code, answer.json()["pointer"]) == (422, "/overrides/priority")
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256])
-def test_a_key_of_the_wrong_length_is_refused(served: Served, key: str) -> None:
-    answer = served.http(**{"Idempotency-Key": key}).post("/jobs", json=a_manifest())
+def test_a_key_of_the_wrong_length_is_refused(shared: Served, key: str) -> None:
+    answer = shared.http(**{"Idempotency-Key": key}).post("/jobs", json=a_manifest())
     assert (answer.status_code, answer.json()["pointer"]) == (422, "/idempotency_key")
 
 
-def test_an_unknown_queue_gets_a_suggestion(served: Served) -> None:
-    document = served.http().post("/jobs", params={"queue": "defualt"}, json=a_manifest()).json()
+def test_an_unknown_queue_gets_a_suggestion(shared: Served) -> None:
+    document = shared.http().post("/jobs", params={"queue": "defualt"}, json=a_manifest()).json()
     assert document["allowed"] == ["default"]
     assert document["hint"] == "did you mean 'default'?"
 
 
-def test_a_gang_that_can_never_fit_is_refused_with_what_exists(served: Served) -> None:
-    http = served.http()
+def test_a_gang_that_can_never_fit_is_refused_with_what_exists(shared: Served) -> None:
+    http = shared.http()
     answer = http.post("/jobs", json=a_manifest(gpu=9))
     assert (answer.status_code, answer.json()["code"]) == (422, "never_fits")
     assert "8" in answer.json()["detail"]
@@ -169,8 +169,8 @@ def test_a_bad_job_of_a_batch_fails_alone(served: Served, entry: Any) -> None:
         ({"jobs": [{}] * 1001}, 413),
     ],
 )
-def test_a_wrong_batch_is_refused_whole(served: Served, body: Any, status: int) -> None:
-    answer: httpx2.Response = served.http().post("/jobs:batch", json=body)
+def test_a_wrong_batch_is_refused_whole(shared: Served, body: Any, status: int) -> None:
+    answer: httpx2.Response = shared.http().post("/jobs:batch", json=body)
     assert answer.status_code == status, answer.text
     assert answer.json()["pointer"].startswith("/")
 
@@ -182,11 +182,11 @@ def test_equal_keys_in_one_batch_make_one_job(served: Served) -> None:
     assert [item["is_new"] for item in items] == [True, False]
 
 
-def test_the_sdk_raises_what_rest_answers(served: Served) -> None:
+def test_the_sdk_raises_what_rest_answers(shared: Served) -> None:
     manifest = changed("spec/pytorchReplicaSpecs/Worker/restartPolicy", "Sometimes")
-    document = served.http().post("/jobs", json=manifest).json()
+    document = shared.http().post("/jobs", json=manifest).json()
     with pytest.raises(GatewayError) as caught:
-        served.sdk().submit(manifest)
+        shared.sdk().submit(manifest)
     error = caught.value
     told = (error.code, error.pointer, error.hint, error.detail)
     assert told == tuple(document[field] for field in ("code", "pointer", "hint", "detail"))
