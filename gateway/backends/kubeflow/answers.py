@@ -1,0 +1,145 @@
+"""What an answer of the API server means: the object, or one of the few errors that matter. Pure.
+
+Only a refused create is for good. Forbidden reads and changes mean that somebody took a permission
+away from the gateway, which must neither fail nor lose jobs that already run, so they count as
+"try again later" and name the missing permission.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from gateway.backends.kubeflow.json_paths import Json, text_at
+from gateway.backends.kubeflow.names import CRD_NAME
+from gateway.errors import ClusterRejected, ClusterUnreachable, Overloaded
+
+MOST_TEXT = 600
+DOCTOR_HINT = "run `gateway doctor`; the permissions that it needs are in deploy/base"
+TRANSIENT = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.UNAUTHORIZED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Status, headers (lower-case names) and body of one answer."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+class ObjectAbsent(LookupError):
+    """The object does not exist (404 about the object itself)."""
+
+
+class ObjectExists(RuntimeError):
+    """An object of this name exists (409 to a create)."""
+
+
+class ObjectChanged(RuntimeError):
+    """The object is another one or another version than the request named (409)."""
+
+
+class ListExpired(RuntimeError):
+    """The continue token of a paged list is too old (410)."""
+
+
+class ClusterThrottled(ClusterUnreachable, Overloaded):
+    """The cluster asked to slow down; `retry_after_seconds` is its wish, 0 without one."""
+
+    code = ClusterUnreachable.code
+    status = ClusterUnreachable.status
+    retry_after_seconds: int = 0
+
+
+def read_answer(answer: Answer, verb: str, what: str) -> Json:
+    """Give the JSON object of a good answer.
+
+    `verb` and `what` (such as "create", "pytorchjobs in namespace team-a") go into the texts.
+
+    Raises:
+        ObjectAbsent, ObjectExists, ObjectChanged, ListExpired: the caller decides what it means.
+        ClusterUnreachable: try again later. ClusterRejected: refused for good.
+    """
+    if HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
+        return _document(answer, verb, what)
+    status = _status_object(answer)
+    message = _message(status, answer)
+    if answer.status == HTTPStatus.NOT_FOUND:
+        raise _absent(status, verb, what, message)
+    if answer.status == HTTPStatus.CONFLICT:
+        raise _conflict(status, message)
+    if answer.status == HTTPStatus.GONE:
+        raise ListExpired(message)
+    raise _refusal(answer, verb, what, message)
+
+
+def _document(answer: Answer, verb: str, what: str) -> Json:
+    try:
+        document = json.loads(answer.body)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise ClusterUnreachable(
+            f"the answer to {verb} {what} is not a JSON object",
+            hint="is there a proxy between the gateway and the API server?",
+        )
+    return document
+
+
+def _status_object(answer: Answer) -> Json:
+    try:
+        document: Any = json.loads(answer.body)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _message(status: Json, answer: Answer) -> str:
+    text = text_at(status, "message") or answer.body[:MOST_TEXT].decode("utf-8", "replace")
+    text = " ".join(text.split()) or f"status {answer.status}"
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
+
+
+def _absent(status: Json, verb: str, what: str, message: str) -> Exception:
+    if not text_at(status, "kind") or not text_at(status, "details", "name"):
+        # Plain "404 page not found": the path is not served, so the kind is not installed.
+        return ClusterUnreachable(
+            f"cannot {verb} {what}: the cluster does not serve {CRD_NAME}",
+            hint="install the training operator (kubeflow.org/v1) into the cluster",
+        )
+    if text_at(status, "details", "kind") == "namespaces":
+        return ClusterRejected(f"cannot {verb} {what}: {message}", hint="create the namespace")
+    return ObjectAbsent(message)
+
+
+def _conflict(status: Json, message: str) -> Exception:
+    if text_at(status, "reason") == "AlreadyExists":
+        return ObjectExists(message)
+    return ObjectChanged(message)
+
+
+def _refusal(answer: Answer, verb: str, what: str, message: str) -> Exception:
+    detail = f"the cluster refused to {verb} {what}: {message}"
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+        return _throttled(answer, f"the cluster throttles {verb} {what}: {message}")
+    if answer.status in TRANSIENT or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ClusterUnreachable(f"the cluster could not {verb} {what}: {message}")
+    if answer.status == HTTPStatus.FORBIDDEN:
+        kind = ClusterRejected if verb == "create" else ClusterUnreachable
+        return kind(detail, hint=DOCTOR_HINT)
+    return ClusterRejected(detail, hint=_hint(answer.status))
+
+
+def _hint(status: int) -> str:
+    if status == HTTPStatus.UNPROCESSABLE_ENTITY:
+        return "correct the fields that the message names and submit again"
+    return "correct the manifest, or update the training operator's CRD if it lacks a field"
+
+
+def _throttled(answer: Answer, detail: str) -> ClusterThrottled:
+    error = ClusterThrottled(detail, hint="it is tried again by itself")
+    wish = answer.headers.get("retry-after", "")
+    error.retry_after_seconds = int(wish) if wish.isascii() and wish.isdigit() else 0
+    return error

@@ -1,0 +1,268 @@
+"""The launch back end on Kubernetes with the training operator (PyTorchJob v1).
+
+Every call keeps to one deadline over all its requests, may be repeated at will, and keeps nothing
+in memory: what has to be remembered stands on the objects themselves.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from gateway.backends.base import (
+    ForeignObject,
+    Launch,
+    NodeSeen,
+    ObjectOutcome,
+    ObjectRef,
+    Observation,
+)
+from gateway.backends.kubeflow.answers import (
+    ClusterThrottled,
+    ObjectAbsent,
+    ObjectChanged,
+    ObjectExists,
+)
+from gateway.backends.kubeflow.calls import JOBS_ROOT, Calls
+from gateway.backends.kubeflow.client import KubernetesTransport, Transport
+from gateway.backends.kubeflow.deadline import Deadline
+from gateway.backends.kubeflow.gates import GateView, has_open_pod, look, opening_patch
+from gateway.backends.kubeflow.inventory import nodes_seen
+from gateway.backends.kubeflow.json_paths import Json, at, text_at
+from gateway.backends.kubeflow.logs import LogReader
+from gateway.backends.kubeflow.names import OPENED_ANNOTATION, RECREATED_ANNOTATION
+from gateway.backends.kubeflow.observation import (
+    is_being_deleted,
+    is_same,
+    observation_of,
+    outcome_of,
+    recreated_uids,
+    was_opened,
+)
+from gateway.backends.kubeflow.rendering import disagreement, is_own, render
+from gateway.backends.kubeflow.settings import KubeflowSettings
+from gateway.core.vocabulary import BackendName, Guarantee
+from gateway.errors import ClusterRejected, ClusterUnreachable
+
+MOST_TRIES = 8
+"""Of a patch that keeps meeting a newer version: the operator writes the status meanwhile."""
+RESERVE_SECONDS = 1.0
+"""Left of a call for looking whether a create whose answer was lost took effect."""
+MOST_RECORDED = 100
+"""Recorded UIDs of re-created pods; an attempt fails long before."""
+
+
+class KubeflowBackend:
+    """PyTorchJobs in a cluster; raises StartupRefused when there is no access to one."""
+
+    name: ClassVar[BackendName] = BackendName.KUBEFLOW
+    guarantee: Guarantee = Guarantee.ADVISORY
+
+    def __init__(self, settings: KubeflowSettings, transport: Transport | None = None) -> None:
+        """Read the credentials; no request is sent."""
+        self._settings = settings
+        self._calls = Calls(
+            transport or KubernetesTransport(settings.kubeconfig), settings.call_seconds
+        )
+        self._logs = LogReader(self._calls, settings)
+
+    def inventory(self) -> Sequence[NodeSeen]:
+        """Give every node with its devices and what pods of others take of it."""
+        return nodes_seen(self._calls.nodes(), self._calls.bound_pods())
+
+    def create(self, launch: Launch) -> ObjectRef:
+        """Create the object suspended, or adopt this attempt's own of an earlier call."""
+        deadline = self._deadline()
+        body = render(launch, self._settings.priority_class)
+        try:
+            job = self._calls.create_job(body, deadline.earlier(RESERVE_SECONDS))
+        except (ObjectExists, ClusterUnreachable) as error:
+            return self._adopt(launch, deadline, error)
+        self._check_created(job, launch, deadline)
+        return _ref(job)
+
+    def find(self, launch: Launch) -> ObjectRef | None:
+        """Look for this attempt's object by its name."""
+        job = self._get(launch, self._deadline())
+        return None if job is None else _own_ref(job, launch)
+
+    def hold(self, launch: Launch, ref: ObjectRef) -> None:
+        """Hold nothing: the guarantee is advisory."""
+
+    def unsuspend(self, launch: Launch, ref: ObjectRef) -> None:
+        """Let the operator create the pods; nothing for what ended, was stopped or is not ours."""
+        deadline = self._deadline()
+        for _ in range(MOST_TRIES):
+            job = self._live_job(launch, ref, deadline)
+            if job is None or outcome_of(job) is not ObjectOutcome.UNDECIDED:
+                return
+            if at(job, "spec", "runPolicy", "suspend") is not True:
+                return
+            _refuse_disagreement(job, launch)
+            if self._try_unsuspend(job, deadline):
+                return
+        raise ClusterUnreachable(f"{ref.name} changes too fast to be unsuspended")
+
+    def open_gates(self, launch: Launch, ref: ObjectRef) -> bool:
+        """Pin and open the whole gang, later each re-created replica alone."""
+        deadline = self._deadline()
+        job = self._live_job(launch, ref, deadline)
+        if job is None or at(job, "spec", "runPolicy", "suspend") is True:
+            return False
+        pods = self._calls.pods_of(ref, deadline)
+        view = look(launch, pods)
+        is_started = was_opened(job) or has_open_pod(launch, pods)
+        if not view.is_complete and not is_started:
+            return False
+        if was_opened(job):
+            self._record_recreated(launch, ref, view, deadline)
+        if not self._open(launch, view, deadline) or not view.is_complete:
+            return False
+        if not was_opened(job):
+            self._annotate(launch, ref, {OPENED_ANNOTATION: "true"}, deadline)
+        return True
+
+    def observe(self, launch: Launch, ref: ObjectRef) -> Observation:
+        """Look at the object and at its pods, also at those that outlive it."""
+        deadline = self._deadline()
+        # The object first: pods listed later cannot have been created by one that was gone.
+        job = self._get(launch, deadline)
+        return observation_of(launch, ref, job, self._calls.pods_of(ref, deadline))
+
+    def stop(self, launch: Launch, ref: ObjectRef) -> None:
+        """Delete what has no result yet; a finished object stays with its logs until `delete`.
+
+        Deleting works while the operator and its webhook are down, which suspending does not.
+        """
+        deadline = self._deadline()
+        job = self._live_job(launch, ref, deadline)
+        if job is not None and outcome_of(job) is ObjectOutcome.UNDECIDED:
+            self._calls.delete_job(ref, deadline)
+
+    def delete(self, ref: ObjectRef) -> None:
+        """Remove the object with this UID and its pods."""
+        self._calls.delete_job(ref, self._deadline())
+
+    def logs(self, launch: Launch, rank: int, *, follow: bool, tail: int | None) -> Iterator[str]:
+        """Give lines of the rank's training container; raises NotFound without a pod."""
+        return self._logs.read(launch, rank, follow=follow, tail=tail)
+
+    def is_reachable(self) -> bool:
+        """Whether the cluster answers and serves PyTorchJobs."""
+        try:
+            self._calls.read(JOBS_ROOT, "PyTorchJob", self._deadline())
+        except (ClusterUnreachable, ClusterRejected, ObjectAbsent):
+            return False
+        return True
+
+    def _deadline(self) -> Deadline:
+        return Deadline(self._settings.call_seconds)
+
+    def _get(self, launch: Launch, deadline: Deadline) -> Json | None:
+        return self._calls.get_job(launch.namespace, launch.object_name, deadline)
+
+    def _live_job(self, launch: Launch, ref: ObjectRef, deadline: Deadline) -> Json | None:
+        """Give the object with this UID unless it is gone or going."""
+        job = self._get(launch, deadline)
+        return job if job and is_same(job, ref) and not is_being_deleted(job) else None
+
+    def _adopt(
+        self, launch: Launch, deadline: Deadline, error: ObjectExists | ClusterUnreachable
+    ) -> ObjectRef:
+        """Take the object that exists; without an answer to the create it may or may not."""
+        if isinstance(error, ClusterThrottled):
+            raise error
+        job = self._get(launch, deadline)
+        if job is not None:
+            return _own_ref(job, launch)
+        if isinstance(error, ClusterUnreachable):
+            raise error
+        raise ClusterUnreachable(f"{launch.object_name} was just deleted") from error
+
+    def _check_created(self, job: Json, launch: Launch, deadline: Deadline) -> None:
+        """Read back what was stored; an object that would not behave as planned is removed."""
+        words = disagreement(job, launch)
+        if at(job, "spec", "runPolicy", "suspend") is not True:
+            words = words or "something in the cluster unsuspended it at once"
+        if words:
+            self._calls.delete_job(_ref(job), deadline)
+            raise ClusterRejected(
+                f"the cluster changed {launch.object_name} when it was created: {words}",
+                hint="exempt the namespace from that webhook or controller",
+            )
+
+    def _try_unsuspend(self, job: Json, deadline: Deadline) -> bool:
+        try:
+            changed = self._calls.patch_job(
+                job, {"spec": {"runPolicy": {"suspend": False}}}, deadline
+            )
+        except (ObjectAbsent, ObjectChanged):
+            return False
+        if at(changed, "spec", "runPolicy", "suspend") is True:
+            raise ClusterRejected(
+                f"something in the cluster keeps {text_at(job, 'metadata', 'name')} suspended",
+                hint="is the namespace managed by Kueue? only one queue can own a job",
+            )
+        return True
+
+    def _open(self, launch: Launch, view: GateView, deadline: Deadline) -> bool:
+        """Open what is to be opened; False when a pod changed meanwhile or time ran out."""
+        all_open = True
+        for opening in view.openings:
+            if deadline.is_near(RESERVE_SECONDS):
+                return False
+            try:
+                self._calls.patch_pod(opening.pod, opening_patch(launch, opening), deadline)
+            except (ObjectAbsent, ObjectChanged):
+                all_open = False  # the next pass sees it anew
+        return all_open
+
+    def _record_recreated(
+        self, launch: Launch, ref: ObjectRef, view: GateView, deadline: Deadline
+    ) -> None:
+        """Note the UIDs of re-created pods before they are opened, so that none is forgotten."""
+        new = {text_at(opening.pod, "metadata", "uid") for opening in view.openings}
+        job = self._get(launch, deadline)
+        known = recreated_uids(job)
+        if new <= known or len(known) >= MOST_RECORDED:
+            return
+        self._annotate(launch, ref, {RECREATED_ANNOTATION: ",".join(sorted(known | new))}, deadline)
+
+    def _annotate(
+        self, launch: Launch, ref: ObjectRef, values: dict[str, Any], deadline: Deadline
+    ) -> None:
+        for _ in range(MOST_TRIES):
+            job = self._live_job(launch, ref, deadline)
+            if job is None:
+                return
+            try:
+                self._calls.patch_job(job, {"metadata": {"annotations": values}}, deadline)
+            except (ObjectAbsent, ObjectChanged):
+                continue
+            return
+        raise ClusterUnreachable(f"{ref.name} changes too fast to be annotated")
+
+
+def _ref(job: Json) -> ObjectRef:
+    return ObjectRef(
+        namespace=text_at(job, "metadata", "namespace"),
+        name=text_at(job, "metadata", "name"),
+        uid=text_at(job, "metadata", "uid"),
+    )
+
+
+def _own_ref(job: Json, launch: Launch) -> ObjectRef:
+    if is_own(job, launch):
+        return _ref(job)
+    raise ForeignObject(
+        f"PyTorchJob {launch.object_name} exists in {launch.namespace} and is not this attempt's",
+        value=text_at(job, "metadata", "uid"),
+        hint="delete it or submit the job under another name",
+    )
+
+
+def _refuse_disagreement(job: Json, launch: Launch) -> None:
+    words = disagreement(job, launch)
+    if words:
+        raise ClusterRejected(
+            f"{launch.object_name} was changed before it started: {words}",
+            hint="submit the job again and leave its object alone",
+        )

@@ -1,0 +1,105 @@
+"""Reads which devices a node has, from its topology annotation, machine type or counts. Pure.
+
+Sources, in this order: the annotation `training-gateway.io/topology`, the machine type's entry in
+the built-in catalogue, and as a last resort the counts that device plugins report, without any
+topology. Nothing that a node says makes it raise.
+"""
+
+import json
+from dataclasses import replace
+from typing import Final
+
+from gateway.backends.base import DeviceSeen
+from gateway.backends.kubeflow.json_paths import Json, text_at, texts_at, whole_at
+from gateway.backends.kubeflow.names import MACHINE_TYPE_LABEL, TOPOLOGY_ANNOTATION, is_gpu, is_rdma
+from gateway.backends.machine_catalogue import machine
+from gateway.core.vocabulary import DeviceHealth, DeviceKind
+from gateway.errors import InvalidInput
+
+INSTANCE_TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
+MOST_WHOLE_NICS: Final = 32
+"""Device plugins that share a NIC report hundreds; such a count says nothing about NICs."""
+MOST_DEVICES: Final = 256
+
+
+def machine_type_of(node: Json) -> str:
+    """Give the node's machine type: our own label, else the cloud's."""
+    labels = texts_at(node, "metadata", "labels")
+    return labels.get(MACHINE_TYPE_LABEL) or labels.get(INSTANCE_TYPE_LABEL) or ""
+
+
+def devices_of(node: Json, allocatable: dict[str, int]) -> tuple[DeviceSeen, ...]:
+    """Give the node's devices; GPUs that its device plugin does not report are unhealthy."""
+    gpus = sum(count for name, count in allocatable.items() if is_gpu(name))
+    known = _annotated(node) or _catalogued(node)
+    if not known:
+        return (*_counted(DeviceKind.GPU, gpus), *_counted(DeviceKind.RDMA, _nics(allocatable)))
+    return tuple(_with_health(device, gpus) for device in known)
+
+
+def _with_health(device: DeviceSeen, gpus: int) -> DeviceSeen:
+    # The kubelet tells only how many GPUs are healthy, not which: the count must be right.
+    if device.kind is DeviceKind.GPU and device.ordinal >= gpus:
+        return replace(device, health=DeviceHealth.UNHEALTHY)
+    return device
+
+
+def _nics(allocatable: dict[str, int]) -> int:
+    return sum(
+        count for name, count in allocatable.items() if is_rdma(name) and count <= MOST_WHOLE_NICS
+    )
+
+
+def _counted(kind: DeviceKind, count: int) -> tuple[DeviceSeen, ...]:
+    stem = "nvidia" if kind is DeviceKind.GPU else "rdma"
+    return tuple(
+        DeviceSeen(kind=kind, ordinal=ordinal, name=f"{stem}{ordinal}")
+        for ordinal in range(min(count, MOST_DEVICES))
+    )
+
+
+def _catalogued(node: Json) -> tuple[DeviceSeen, ...]:
+    name = texts_at(node, "metadata", "labels").get(MACHINE_TYPE_LABEL, "")
+    if not name:
+        return ()
+    try:
+        return machine(name).devices_of(text_at(node, "metadata", "name"))
+    except InvalidInput:
+        return ()
+
+
+def _annotated(node: Json) -> tuple[DeviceSeen, ...]:
+    written = texts_at(node, "metadata", "annotations").get(TOPOLOGY_ANNOTATION, "")
+    try:
+        entries = json.loads(written) if written else []
+    except (ValueError, RecursionError):
+        return ()
+    if not isinstance(entries, list) or len(entries) > MOST_DEVICES:
+        return ()
+    devices = [_device(entry) for entry in entries]
+    found = tuple(device for device in devices if device is not None)
+    names = {(device.kind, device.ordinal) for device in found}
+    return found if len(found) == len(devices) == len(names) else ()
+
+
+def _device(entry: object) -> DeviceSeen | None:
+    """Read one device; None when it is not usable, so that the whole list is set aside."""
+    kind, ordinal = text_at(entry, "kind"), whole_at(entry, "ordinal")
+    if kind not in set(DeviceKind) or ordinal is None or not 0 <= ordinal < MOST_DEVICES:
+        return None
+    return DeviceSeen(
+        kind=DeviceKind(kind),
+        ordinal=ordinal,
+        name=text_at(entry, "name") or f"{kind}{ordinal}",
+        uuid=text_at(entry, "uuid"),
+        pci_address=text_at(entry, "pci"),
+        switch=_group(entry, "switch"),
+        numa=_group(entry, "numa"),
+        rail=_group(entry, "rail"),
+        nvlink_group=_group(entry, "nvlink"),
+    )
+
+
+def _group(entry: object, key: str) -> int:
+    found = whole_at(entry, key)
+    return found if found is not None and 0 <= found < 2**15 else -1

@@ -1,0 +1,123 @@
+"""Decides which gates open and builds the one patch that pins a pod and opens it. Pure.
+
+Node affinity, annotations and the removal of the gate travel in one request, so that no scheduler
+ever sees a pod that is open but not pinned.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gateway.backends.base import Launch, PlannedPod
+from gateway.backends.environment import ANNOTATIONS, plan_annotations
+from gateway.backends.kubeflow.json_paths import Json, at, items_at, mapping_at, text_at, texts_at
+from gateway.backends.kubeflow.names import is_gpu, is_rdma
+from gateway.backends.kubeflow.replicas import has_gate, is_leaving, place_of, plan_of
+from gateway.backends.kubeflow.requests import effective_requests
+from gateway.core.vocabulary import LABEL_PREFIX, SCHEDULING_GATE, DeviceKind
+from gateway.errors import ClusterRejected
+
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+NODE_ANNOTATION: Final = LABEL_PREFIX + ANNOTATIONS["NODE"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """A gated pod and the place that it gets."""
+
+    pod: Json
+    planned: PlannedPod
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateView:
+    """What open_gates has to do: pods to open now, and whether all others are open already."""
+
+    openings: tuple[Opening, ...]
+    is_complete: bool
+    """Every planned replica exists and is not leaving."""
+
+
+def look(launch: Launch, pods: Sequence[Json]) -> GateView:
+    """Compare the pods with the plan; a pod whose index has no reservation stays gated.
+
+    Raises:
+        ClusterRejected: a pod asks for more devices than are reserved for it.
+    """
+    by_place = {place_of(pod): pod for pod in pods if not is_leaving(pod)}
+    openings = [
+        Opening(pod=by_place[place], planned=planned)
+        for place, planned in plan_of(launch).items()
+        if place in by_place and has_gate(by_place[place])
+    ]
+    for opening in openings:
+        _refuse_misfit(opening)
+    missing = plan_of(launch).keys() - by_place.keys()
+    return GateView(openings=tuple(openings), is_complete=not missing)
+
+
+def has_open_pod(launch: Launch, pods: Sequence[Json]) -> bool:
+    """Whether the gateway opened some replica already, so that the gang once was complete.
+
+    A pod whose gate a stranger removed lacks the plan and proves nothing.
+    """
+    plan = plan_of(launch)
+    return any(
+        not has_gate(pod)
+        and (planned := plan.get(place_of(pod))) is not None
+        and texts_at(pod, "metadata", "annotations").get(NODE_ANNOTATION) == planned.node
+        for pod in pods
+    )
+
+
+def opening_patch(launch: Launch, opening: Opening) -> dict[str, Any]:
+    """Give the merge patch that pins one pod to its place and opens our gate, no other."""
+    gates = [
+        gate
+        for gate in items_at(opening.pod, "spec", "schedulingGates")
+        if text_at(gate, "name") != SCHEDULING_GATE
+    ]
+    return {
+        "metadata": {"annotations": plan_annotations(launch, opening.planned)},
+        "spec": {
+            "affinity": {"nodeAffinity": {REQUIRED: pinned(opening.pod, opening.planned.node)}},
+            # A merge patch replaces lists whole; null removes the list.
+            "schedulingGates": gates or None,
+        },
+    }
+
+
+def pinned(pod: Json, node: str) -> dict[str, Any]:
+    """Give the pod's required node affinity with `node` added to every term.
+
+    Terms are alternatives, so a term that is left out would be a way around the pin. A term
+    without any requirement matches nothing and may not be changed (Kubernetes KEP-3838).
+    """
+    pin = {"key": "metadata.name", "operator": "In", "values": [node]}
+    required = mapping_at(pod, "spec", "affinity", "nodeAffinity", REQUIRED)
+    terms = items_at(required, "nodeSelectorTerms")
+    if not terms:
+        return {**required, "nodeSelectorTerms": [{"matchFields": [pin]}]}
+    return {**required, "nodeSelectorTerms": [_with_pin(term, pin) for term in terms]}
+
+
+def _with_pin(term: Json, pin: dict[str, Any]) -> dict[str, Any]:
+    fields = items_at(term, "matchFields")
+    if pin in fields or not (fields or at(term, "matchExpressions")):
+        return term
+    return {**term, "matchFields": [*fields, pin]}
+
+
+def _refuse_misfit(opening: Opening) -> None:
+    """Compare the pod's devices with its reservation: a webhook may have changed the pod."""
+    wanted = effective_requests(opening.pod)
+    for kind, counts in ((DeviceKind.GPU, is_gpu), (DeviceKind.RDMA, is_rdma)):
+        asked = sum(amount for name, amount in wanted.items() if counts(name))
+        reserved = sum(device.kind is kind for device in opening.planned.devices)
+        if asked > reserved:
+            place = place_of(opening.pod)
+            raise ClusterRejected(
+                f"{place.pod_set} {place.index} asks for {asked} {kind} devices in the cluster,"
+                f" {reserved} are reserved",
+                hint="something in the cluster changed the pod; see its admission webhooks",
+            )

@@ -1,0 +1,112 @@
+"""Reads the log of one rank from its pod, and goes on after a broken stream where it left off."""
+
+import time
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+
+from gateway.backends.base import Launch, PlannedPod
+from gateway.backends.kubeflow.answers import Answer, ObjectAbsent, read_answer
+from gateway.backends.kubeflow.calls import Calls
+from gateway.backends.kubeflow.names import MAIN_CONTAINER, pod_name
+from gateway.backends.kubeflow.settings import KubeflowSettings
+from gateway.errors import ClusterRejected, ClusterUnreachable, NotFound
+
+WAIT_SECONDS = 1.0
+
+
+class LogReader:
+    """Streams logs; nothing is kept in memory beyond one line."""
+
+    def __init__(
+        self, calls: Calls, settings: KubeflowSettings, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        """`sleep` waits for a container that has not started yet."""
+        self._calls = calls
+        self._settings = settings
+        self._sleep = sleep
+
+    def read(self, launch: Launch, rank: int, *, follow: bool, tail: int | None) -> Iterator[str]:
+        """Give lines without line ends; with `follow` until the container has ended.
+
+        Raises:
+            NotFound: there is no such rank, or its pod does not exist (any more).
+        """
+        planned = next((pod for pod in launch.pods if pod.rank == rank), None)
+        if planned is None:
+            raise NotFound(f"rank {rank} does not exist", value=rank)
+        query = {"container": MAIN_CONTAINER}
+        if tail is not None:
+            query["tailLines"] = str(tail)
+        if follow:
+            return self._follow(launch, planned, query)
+        return self._once(launch, planned, query)
+
+    def _once(self, launch: Launch, planned: PlannedPod, query: dict[str, str]) -> Iterator[str]:
+        pieces = self._open(launch, planned, query, self._settings.call_seconds)
+        return _lines(pieces or iter(()))
+
+    def _follow(self, launch: Launch, planned: PlannedPod, query: dict[str, str]) -> Iterator[str]:
+        """Follow with time stamps, which tell after a broken stream what was given already."""
+        last = ""
+        while True:
+            asked = {**query, "follow": "true", "timestamps": "true"}
+            if last:
+                asked.pop("tailLines", None)
+                asked["sinceTime"] = f"{last[:19]}Z"
+            pieces = self._open(launch, planned, asked, self._settings.log_idle_seconds)
+            if pieces is None:
+                self._sleep(WAIT_SECONDS)
+                continue
+            try:
+                for stamp, line in map(_stamped, _lines(pieces)):
+                    if not stamp or stamp > last:
+                        last = stamp or last
+                        yield line
+            except ClusterUnreachable:
+                if not last:
+                    raise
+                continue  # silent for long, or cut: ask again from the last line on
+            return
+
+    def _open(
+        self, launch: Launch, planned: PlannedPod, query: dict[str, str], idle_seconds: float
+    ) -> Iterator[bytes] | None:
+        """Begin to read; None while the container has not started."""
+        name = pod_name(launch.object_name, planned.pod_set, planned.index)
+        answer, pieces = self._calls.stream_log(launch.namespace, name, query, idle_seconds)
+        if answer.status == HTTPStatus.OK:
+            return pieces
+        if answer.status == HTTPStatus.BAD_REQUEST and _is_waiting(answer):
+            return None
+        try:
+            read_answer(answer, "get", f"logs of pod {name} in namespace {launch.namespace}")
+        except ObjectAbsent as error:
+            raise NotFound(
+                f"the pod of rank {planned.rank} does not exist",
+                hint="it has not been created yet, or it was removed when the attempt ended",
+            ) from error
+        raise ClusterRejected(f"the cluster did not give the log of pod {name}")
+
+
+def _is_waiting(answer: Answer) -> bool:
+    return any(
+        words in answer.body
+        for words in (b"is waiting to start", b"does not have a host assigned", b"PodInitializing")
+    )
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
+    rest = b""
+    for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            yield line.decode("utf-8", "replace")
+    if rest:
+        yield rest.decode("utf-8", "replace")
+
+
+def _stamped(line: str) -> tuple[str, str]:
+    """Split off the time stamp that the kubelet puts first; empty when there is none."""
+    stamp, _, text = line.partition(" ")
+    is_stamp = len(stamp) > 19 and stamp[4:5] == "-" and stamp[10:11] == "T"  # noqa: PLR2004
+    return (stamp, text) if is_stamp else ("", line)

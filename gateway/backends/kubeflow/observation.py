@@ -1,0 +1,138 @@
+"""Turns a PyTorchJob and its pods into an Observation. Pure, and tolerant of any malformed part.
+
+Reading order of the conditions: Failed, then Succeeded; whether it is suspended is read from the
+spec. Running and Restarting are not read at all, because the operator leaves Restarting behind and
+calls a gang running when only its Master is: the pods themselves say more.
+"""
+
+from collections.abc import Sequence
+
+from gateway.backends.base import (
+    Launch,
+    ObjectOutcome,
+    ObjectRef,
+    Observation,
+    ReplicaPhase,
+    ReplicaSeen,
+)
+from gateway.backends.kubeflow.json_paths import Json, at, items_at, text_at, texts_at
+from gateway.backends.kubeflow.names import OPENED_ANNOTATION, RECREATED_ANNOTATION
+from gateway.backends.kubeflow.replicas import (
+    MOST_MESSAGE,
+    UNKNOWN_INDEX,
+    Place,
+    has_gate,
+    in_order,
+    plan_of,
+    replica_of,
+    restarts_of,
+    was_ended_by_cluster,
+)
+
+
+def observation_of(
+    launch: Launch, ref: ObjectRef, job: Json | None, pods: Sequence[Json]
+) -> Observation:
+    """Give what is seen of the object with this UID; `pods` are those that it owns.
+
+    An object that is being deleted no longer exists; what it decided before still counts.
+    """
+    own = job if is_same(job, ref) else None
+    outcome = outcome_of(own)
+    replicas = in_order(replica_of(pod) for pod in pods)
+    return Observation(
+        exists=own is not None and not is_being_deleted(own),
+        uid=ref.uid if own is not None else "",
+        is_suspended=at(own, "spec", "runPolicy", "suspend") is True,
+        outcome=outcome,
+        replicas=replicas,
+        recreations=recreations_of(own, pods),
+        is_lost=outcome is ObjectOutcome.FAILED and _is_lost(own, pods),
+        message=_message(launch, own, replicas),
+    )
+
+
+def is_same(job: Json | None, ref: ObjectRef) -> bool:
+    """Whether it is the very object that was created, not one that took its name."""
+    return job is not None and text_at(job, "metadata", "uid") == ref.uid
+
+
+def is_being_deleted(job: Json) -> bool:
+    """Whether somebody asked for its deletion."""
+    return bool(text_at(job, "metadata", "deletionTimestamp"))
+
+
+def outcome_of(job: Json | None) -> ObjectOutcome:
+    """Read the conditions in the order that the operator's habits require."""
+    if condition(job, "Failed") is not None:
+        return ObjectOutcome.FAILED
+    if condition(job, "Succeeded") is not None:
+        return ObjectOutcome.SUCCEEDED
+    return ObjectOutcome.UNDECIDED
+
+
+def condition(job: Json | None, name: str) -> Json | None:
+    """Give the condition of this type when its status is True."""
+    for entry in items_at(job, "status", "conditions"):
+        if text_at(entry, "type") == name and text_at(entry, "status") == "True":
+            return entry
+    return None
+
+
+def recreated_uids(job: Json | None) -> frozenset[str]:
+    """Give the recorded UIDs of pods that replaced others."""
+    recorded = texts_at(job, "metadata", "annotations").get(RECREATED_ANNOTATION, "")
+    return frozenset(uid for uid in recorded.split(",") if uid)
+
+
+def was_opened(job: Json | None) -> bool:
+    """Whether the whole first gang was opened at some time."""
+    return texts_at(job, "metadata", "annotations").get(OPENED_ANNOTATION) == "true"
+
+
+def recreations_of(job: Json | None, pods: Sequence[Json]) -> int:
+    """Count pods that replaced others and containers that were restarted in place."""
+    uids = recreated_uids(job)
+    if was_opened(job):
+        uids |= {text_at(pod, "metadata", "uid") for pod in pods if has_gate(pod)}
+    return len(uids) + sum(restarts_of(pod) for pod in pods)
+
+
+def _is_lost(job: Json | None, pods: Sequence[Json]) -> bool:
+    """Whether a failed job has no replica that failed by itself."""
+    if at(job, "spec", "runPolicy", "cleanPodPolicy") == "All":
+        return False  # the evidence was cleaned up with the pods
+    failed = [pod for pod in pods if replica_of(pod).phase is ReplicaPhase.FAILED]
+    return all(was_ended_by_cluster(pod) for pod in failed)
+
+
+def _message(launch: Launch, job: Json | None, replicas: Sequence[ReplicaSeen]) -> str:
+    violations = [words for replica in replicas if (words := _violation(launch, replica))]
+    if violations:
+        return "; ".join(violations)[:MOST_MESSAGE]
+    failed = condition(job, "Failed")
+    if failed is None:
+        return ""
+    for replica in replicas:
+        if replica.phase is ReplicaPhase.FAILED:
+            return _failure(replica)[:MOST_MESSAGE]
+    return text_at(failed, "message")[:MOST_MESSAGE]
+
+
+def _failure(replica: ReplicaSeen) -> str:
+    code = "" if replica.exit_code is None else f" with exit code {replica.exit_code}"
+    said = f": {replica.message}" if replica.message else ""
+    return f"{replica.pod_set} {replica.index} failed{code}{said}"
+
+
+def _violation(launch: Launch, replica: ReplicaSeen) -> str:
+    """Say that a pod is where its reservation is not: somebody else opened its gate."""
+    if not replica.node:
+        return ""
+    planned = plan_of(launch).get(Place(replica.pod_set, replica.index))
+    name = f"{replica.pod_set} {replica.index}"
+    if replica.index == UNKNOWN_INDEX or planned is None:
+        return f"a pod without a reservation is on node {replica.node}"
+    if replica.node != planned.node:
+        return f"{name} is on node {replica.node}, reserved is {planned.node}"
+    return ""

@@ -1,0 +1,178 @@
+"""Renders one attempt as the PyTorchJob that is created. Pure; the same launch, the same object.
+
+The user's document stays as it is except for what the gateway owns: identity, run policy, the
+scheduling gate, scheduler and priority class, and the environment that carries the plan.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Final
+
+from gateway.backends.base import Launch
+from gateway.backends.environment import ANNOTATIONS
+from gateway.backends.kubeflow.json_paths import Json, at, items_at, mapping_at, text_at, texts_at
+from gateway.backends.kubeflow.names import (
+    ATTEMPT_LABEL,
+    DEFAULT_SCHEDULER,
+    EPOCH_LABEL,
+    GROUP,
+    JOB_ID_LABEL,
+    KIND,
+    KUEUE_PREFIX,
+    REPLICA_SPECS,
+    SIDECAR_INJECTION,
+    SPEC_HASH_LABEL,
+    SPEC_HASH_LENGTH,
+    VERSION,
+)
+from gateway.core.vocabulary import ENVIRONMENT_PREFIX, LABEL_PREFIX, SCHEDULING_GATE
+
+OWNED_POLICIES: Final = frozenset(
+    {
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "cleanPodPolicy",
+        "schedulingPolicy",
+        "suspend",
+        "ttlSecondsAfterFinished",
+    }
+)
+"""Parts of runPolicy that the gateway enforces itself, because the operator does so badly."""
+CLIENT_ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def render(launch: Launch, priority_class: str = "") -> Json:
+    """Give the PyTorchJob of an attempt: suspended, every pod template gated."""
+    manifest = deepcopy(dict(launch.manifest))
+    spec = mapping_at(manifest, "spec")
+    counts = Counter(pod.pod_set for pod in launch.pods)
+    replicas = mapping_at(spec, REPLICA_SPECS)
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": KIND,
+        "metadata": {
+            "name": launch.object_name,
+            "namespace": launch.namespace,
+            "labels": {**_foreign(manifest, "metadata", "labels"), **identity(launch)},
+            "annotations": _foreign(manifest, "metadata", "annotations"),
+        },
+        "spec": {
+            **spec,
+            "runPolicy": _run_policy(mapping_at(spec, "runPolicy")),
+            REPLICA_SPECS: {
+                name: {
+                    **mapping_at(replicas, name),
+                    "replicas": counts[name],
+                    "template": _template(launch, replicas, name, priority_class),
+                }
+                for name in replicas
+                if counts[name]
+            },
+        },
+    }
+
+
+def identity(launch: Launch) -> dict[str, str]:
+    """Give the labels that say whose object it is."""
+    return {
+        JOB_ID_LABEL: launch.job_id,
+        ATTEMPT_LABEL: str(launch.attempt),
+        EPOCH_LABEL: str(launch.epoch),
+        SPEC_HASH_LABEL: launch.spec_digest[:SPEC_HASH_LENGTH],
+    }
+
+
+def is_own(job: Json, launch: Launch) -> bool:
+    """Whether an object is this attempt's own; the epoch may have moved on meanwhile."""
+    labels = texts_at(job, "metadata", "labels")
+    wanted = identity(launch)
+    del wanted[EPOCH_LABEL]
+    return wanted.items() <= labels.items()
+
+
+def disagreement(job: Json, launch: Launch) -> str:
+    """Say why a created object would not behave as rendered; empty when it would."""
+    labels = mapping_at(job, "metadata", "labels")
+    if any(label.startswith(KUEUE_PREFIX) for label in labels):
+        return "Kueue put its label on it, so two queues would start and stop the same job"
+    counts = Counter(pod.pod_set for pod in launch.pods)
+    replicas = mapping_at(job, "spec", REPLICA_SPECS)
+    for name, count in counts.items():
+        if at(replicas, name, "replicas") != count:
+            return f"{name} has {at(replicas, name, 'replicas')} replicas, {count} are reserved"
+        template_spec = mapping_at(replicas, name, "template", "spec")
+        gates = [text_at(gate, "name") for gate in items_at(template_spec, "schedulingGates")]
+        if SCHEDULING_GATE not in gates:
+            return f"the pods of {name} lost the scheduling gate {SCHEDULING_GATE}"
+    return ""
+
+
+def _run_policy(policy: Json) -> Json:
+    kept = {key: value for key, value in policy.items() if key not in OWNED_POLICIES}
+    clean = "All" if policy.get("cleanPodPolicy") == "All" else "Running"
+    return {**kept, "suspend": True, "cleanPodPolicy": clean}
+
+
+def _template(launch: Launch, replicas: Json, name: str, priority_class: str) -> Json:
+    template = mapping_at(replicas, name, "template")
+    metadata = mapping_at(template, "metadata")
+    labels = _foreign(template, "metadata", "labels")
+    annotations = _foreign(template, "metadata", "annotations")
+    if SIDECAR_INJECTION not in labels and SIDECAR_INJECTION not in annotations:
+        # A mesh's sidecar never ends and would keep a finished gang running.
+        labels[SIDECAR_INJECTION] = annotations[SIDECAR_INJECTION] = "false"
+    return {
+        **template,
+        "metadata": {
+            **metadata,
+            "labels": {**labels, **identity(launch)},
+            "annotations": annotations,
+        },
+        "spec": _pod_spec(mapping_at(template, "spec"), priority_class),
+    }
+
+
+def _pod_spec(spec: Json, priority_class: str) -> Json:
+    gates = [
+        gate for gate in items_at(spec, "schedulingGates") if at(gate, "name") != SCHEDULING_GATE
+    ]
+    changed = {
+        **spec,
+        "schedulerName": text_at(spec, "schedulerName") or DEFAULT_SCHEDULER,
+        "schedulingGates": [*gates, {"name": SCHEDULING_GATE}],
+    }
+    if priority_class:
+        # Admission computes these two from the class and refuses others.
+        changed.pop("priority", None)
+        changed.pop("preemptionPolicy", None)
+        changed["priorityClassName"] = priority_class
+    for containers in ("initContainers", "containers"):
+        if containers in spec:
+            changed[containers] = [_container(entry) for entry in items_at(spec, containers)]
+    return changed
+
+
+def _container(container: Json) -> Json:
+    """Put the plan first, so that the user's own variables may refer to it as $(NAME)."""
+    plan = [
+        {
+            "name": ENVIRONMENT_PREFIX + name,
+            "valueFrom": {
+                "fieldRef": {"fieldPath": f"metadata.annotations['{LABEL_PREFIX}{suffix}']"}
+            },
+        }
+        for name, suffix in ANNOTATIONS.items()
+    ]
+    ours = {entry["name"] for entry in plan}
+    kept = [entry for entry in items_at(container, "env") if at(entry, "name") not in ours]
+    return {**container, "env": [*plan, *kept]}
+
+
+def _foreign(document: Mapping[str, object], *path: str) -> dict[str, str]:
+    """Give the user's labels or annotations; what belongs to another queue is left out."""
+    return {
+        key: value
+        for key, value in texts_at(document, *path).items()
+        if not key.startswith(KUEUE_PREFIX) and key != CLIENT_ANNOTATION
+    }
