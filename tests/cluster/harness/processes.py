@@ -16,7 +16,7 @@ import httpx2
 from tests.cluster.harness import guard
 from tests.cluster.harness.waiting import Waited, wait_until
 
-NOT_YET = (OSError, httpx2.TransportError)
+NOT_YET = (httpx2.NetworkError, httpx2.TimeoutException, httpx2.RemoteProtocolError)
 
 
 class ProgramFailed(RuntimeError):

@@ -70,7 +70,7 @@ class TrainingOperator:
         }
         self._program = self.plane.programs.start("training-operator", command, environment)
         ready_url = f"http://{probe}/readyz"
-        self._program.wait_ready(partial(answers, ready_url, self.plane.ca_path, ""))
+        self._program.wait_ready(partial(answers, ready_url, self.plane.ca_path))
 
     @property
     def _temporary(self) -> Path:
