@@ -19,6 +19,7 @@ from gateway.db.leases import require_epoch
 from gateway.db.state import read_generation
 from gateway.errors import StaleVersion
 from gateway.service.context import SYSTEM_ACTOR, Explained, Gateway
+from gateway.service.crash_points import reach
 from gateway.service.grants import grant_pods, object_name
 from gateway.service.quarantine import POISON, quarantine
 
@@ -90,6 +91,7 @@ class Commit:
             with writer.savepoint():
                 reserve(writer, self._grant(admit, job, at_us))
                 append_event(writer, _reserved_event(admit, job, at_us))
+                reach("in_reserve")
         except (StaleVersion, GrantConflict):
             return False
         except POISON as error:

@@ -13,11 +13,13 @@ from gateway.core.vocabulary import ENVIRONMENT_PREFIX
 VARIABLE: Final = f"{ENVIRONMENT_PREFIX}CRASH_AT"
 CRASH_POINTS: Final = (
     "before_reserve",
+    "in_reserve",
     "after_reserve",
     "after_intent",
     "after_create",
     "after_record",
     "after_hold",
+    "after_hold_recorded",
     "after_unsuspend",
     "after_unsuspend_recorded",
     "after_open",
@@ -26,6 +28,7 @@ CRASH_POINTS: Final = (
     "after_stop_recorded",
     "after_stop",
     "before_free",
+    "in_free",
     "after_free",
 )
 _passed: Counter[str] = Counter()

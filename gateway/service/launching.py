@@ -100,7 +100,9 @@ class _Steps:
             case AttemptPhase.CREATED:
                 self.gateway.backend.hold(work.launch, ref_of(work.job, work.attempt))
                 reach("after_hold")
-                return self._record(work, {"phase": AttemptPhase.HELD_IN_CLUSTER})
+                held = self._record(work, {"phase": AttemptPhase.HELD_IN_CLUSTER})
+                reach("after_hold_recorded")
+                return held
             case AttemptPhase.HELD_IN_CLUSTER:
                 return self._unsuspend(work)
             case AttemptPhase.UNSUSPENDED:

@@ -124,6 +124,7 @@ def _settle(gateway: Gateway, work: Work) -> None:
         settle(writer, work.job, work.attempt, gateway.clock.now_us(), SYSTEM_ACTOR)
         if work.attempt["sent_us"] is None:
             attempt_rows.mark_object_deleted(writer, work.attempt["id"])
+        reach("in_free")
 
     gateway.database.run_write(store)
     reach("after_free")
