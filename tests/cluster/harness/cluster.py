@@ -105,6 +105,9 @@ class Cluster:
 
     def remove_namespace(self, name: str) -> None:
         """Delete a namespace and wait until its pods are gone; the rest goes in its own time."""
-        self.rest.delete(f"/api/v1/namespaces/{name}")
         pods = f"/api/v1/namespaces/{name}/pods"
+        # The namespace controller alone would look again only after some seconds.
+        self.rest.delete(f"/apis/kubeflow.org/v1/namespaces/{name}/pytorchjobs")
+        self.rest.delete(pods)
+        self.rest.delete(f"/api/v1/namespaces/{name}")
         wait_until(lambda: not self.rest.items(pods), f"the pods of namespace {name} to go")

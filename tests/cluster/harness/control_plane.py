@@ -96,7 +96,7 @@ class ControlPlane:
     def stop_api_server(self) -> None:
         """End the API server only, for tests of an unreachable cluster."""
         program = self._program("kube-apiserver")
-        program.stop()
+        program.stop(patience_seconds=1.0)
         self._started.remove(program)
 
     def kubeconfig_for(self, token: str, path: Path, namespace: str = "default") -> Path:

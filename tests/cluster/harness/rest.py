@@ -5,6 +5,8 @@ It is the tests' own pair of eyes, independent of the client library the product
 
 import json
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -64,6 +66,14 @@ class Rest:
     def text(self, path: str, **query: str) -> str:
         """Read plain text, such as a pod's log."""
         return self._request("GET", path, query=query).text
+
+    @contextmanager
+    def stream(self, path: str, **query: str) -> Iterator[Iterator[str]]:
+        """Give the lines of a text as they come, without their line ends."""
+        with self._client.stream("GET", path, params=query) as answer:
+            if answer.is_error:
+                raise Refused(answer.status_code, answer.read().decode())
+            yield answer.iter_lines()
 
     def create(self, path: str, body: JsonObject) -> JsonObject:
         """Post an object to its collection."""
