@@ -1,4 +1,4 @@
-"""Reads JSON text strictly: duplicate keys, NaN and Infinity are refused, with line or key."""
+"""Reads JSON text strictly: duplicate keys, NaN and Infinity are refused."""
 
 import json
 from typing import Any, NoReturn
@@ -7,21 +7,28 @@ from gateway.errors import MalformedBody
 
 
 def read_json(text: str) -> Any:
-    """Give the value of a JSON text. Raises MalformedBody with line and column."""
+    """Give the value of a JSON text.
+
+    Raises json.JSONDecodeError for text that is no JSON at all, since it may be something else;
+    MalformedBody for JSON that is refused.
+    """
     try:
         return json.loads(text, object_pairs_hook=_mapping, parse_constant=_not_finite)
-    except json.JSONDecodeError as error:
-        raise MalformedBody(
-            f"line {error.lineno}, column {error.colno}: {error.msg}",
-            hint="check the commas, quotes and brackets before this place",
-        ) from None
+    except (json.JSONDecodeError, MalformedBody):
+        raise
     except RecursionError:
         raise MalformedBody("the JSON is nested too deeply", hint="flatten it") from None
-    except MalformedBody:
-        raise
     except ValueError:
         # Python refuses to turn thousands of digits into a number.
         raise MalformedBody("a number has too many digits", hint="write a smaller one") from None
+
+
+def syntax_error(error: json.JSONDecodeError) -> MalformedBody:
+    """Give the refusal of text that was meant to be JSON."""
+    return MalformedBody(
+        f"line {error.lineno}, column {error.colno}: {error.msg}",
+        hint="check the commas, quotes and brackets before this place",
+    )
 
 
 def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -93,6 +93,8 @@ def _term(term: Spot) -> tuple[NodeRequirement, ...]:
 
 def _requirement(spot: Spot) -> NodeRequirement:
     operator = spot.at("operator").choice(OPERATORS)
+    if not operator:
+        raise spot.at("operator").wrong_type("an operator")
     values = tuple(spot.at("values").texts())
     if not spot.at("key").text():
         raise spot.at("key").refuse("an expression needs the key of a label", hint="give the key")

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from gateway.errors import BodyTooLarge, InvalidInput, MalformedBody
 from gateway.manifests.documents import flatten
-from gateway.manifests.json_text import read_json
+from gateway.manifests.json_text import read_json, syntax_error
 from gateway.manifests.model_objects import model_to_plain
 from gateway.manifests.plain import plain
 from gateway.manifests.yaml_text import read_yaml
@@ -54,12 +54,12 @@ def _parsed(text: str) -> list[Any]:
         return read_yaml(text)
     try:
         return [read_json(text)]
-    except MalformedBody as json_error:
+    except json.JSONDecodeError as error:
         # It may be YAML in flow style; if not, what JSON said is the better message.
         try:
             return read_yaml(text)
         except MalformedBody:
-            raise json_error from None
+            raise syntax_error(error) from None
 
 
 def _text(source: str | bytes | Path, max_bytes: int) -> str:

@@ -159,13 +159,17 @@ def _words(spot: Spot) -> list[str]:
 
 
 def _environment(spot: Spot) -> list[Any]:
+    """Give a container's env; a mapping has no order, so names are sorted.
+
+    Variables that refer to others come last, for a kubelet expands only what came before.
+    """
     if isinstance(spot.value, list):
         return list(spot.value)
     entries = []
     for name, item in spot.entries():
         is_whole = isinstance(item.value, int) and not isinstance(item.value, bool)
         entries.append({"name": name, "value": str(item.value) if is_whole else item.text()})
-    return entries
+    return sorted(entries, key=lambda entry: ("$(" in entry["value"], entry["name"]))
 
 
 def _resources(spot: Spot, options: ReadOptions) -> dict[str, Any]:
@@ -174,6 +178,8 @@ def _resources(spot: Spot, options: ReadOptions) -> dict[str, Any]:
     limits: dict[str, Any] = {}
     for key, item in spot.entries():
         name = _resource_name(key, item, options)
+        if item.is_missing:
+            raise item.wrong_type("an amount")
         requests[name] = item.value
         if name not in {"cpu", "memory"}:
             limits[name] = item.value

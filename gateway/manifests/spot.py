@@ -4,6 +4,7 @@ Every check reads through it, so a value of the wrong type is always refused wit
 never meets code that would fail on it. It knows types, but no field of any format.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -117,7 +118,7 @@ class Spot:
 
     def choice(self, allowed: Iterable[str], default: str = "") -> str:
         """Give one of the allowed words; the default when missing."""
-        words = tuple(allowed)
+        words = tuple(str(each) for each in allowed)
         word = self.text() or default
         if word not in words and not (self.is_missing and word == default):
             raise self.refuse(
@@ -164,7 +165,9 @@ def _type_hint(value: object, expected: str) -> str:
         return "YAML reads true, false, yes, no, on and off as booleans: put the value into quotes"
     if expected == "a text" and isinstance(value, int | float):
         return f'put it into quotes: "{value}"'
-    if isinstance(value, str) and expected in {"a whole number", "a boolean"}:
+    if expected == "a boolean":
+        return "write true or false"
+    if isinstance(value, str) and value.strip("+-").isdecimal():
         return "write it without quotes"
     return f"write {expected}"
 
@@ -172,7 +175,12 @@ def _type_hint(value: object, expected: str) -> str:
 def _shown(value: object) -> object:
     """Give a value short enough for an answer; a large one only by its type."""
     if isinstance(value, str):
-        return value if len(value) <= _SHOWN else value[:_SHOWN] + "..."
+        short = value if len(value) <= _SHOWN else value[:_SHOWN] + "..."
+        return short.encode("utf-8", "replace").decode()
     if isinstance(value, dict | list):
         return value if len(str(value)) <= _SHOWN else _TYPES[type(value)]
-    return value
+    if value is None or isinstance(value, bool | int):
+        return value
+    # Not every float and no other object has a form in JSON.
+    is_finite = isinstance(value, float) and math.isfinite(value)
+    return value if is_finite else str(value)[:_SHOWN]

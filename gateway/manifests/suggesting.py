@@ -18,7 +18,7 @@ def closest(word: str, known: Iterable[str], cutoff: float = LOOSE) -> str:
 
     Words that differ only in case, dashes or underscores win over words that merely look alike.
     """
-    words = list(known)
+    words = [str(each) for each in known]
     folded = [each for each in words if _fold(each) == _fold(word)]
     return next(iter(folded or difflib.get_close_matches(word, words, n=1, cutoff=cutoff)), "")
 
