@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster.gateway_fixtures import make_site, make_world, world
 from tests.cluster.harness.cluster import Cluster
 from tests.cluster.harness.control_plane import ControlPlane
 from tests.cluster.harness.fake_kubelet import FakeKubelet
 from tests.cluster.harness.nodes import NodeShape
 
+__all__ = ["make_site", "make_world", "world"]
 FOLDER = Path(__file__).parent
 BUILD_AND_START_SECONDS = 1800
 
