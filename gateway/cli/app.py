@@ -97,4 +97,6 @@ def run(arguments: list[str]) -> int:
         return exits.exit_code(error)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else exits.USAGE
+    finally:
+        SESSION.close()
     return exits.FINE

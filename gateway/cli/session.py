@@ -15,6 +15,13 @@ class Session:
     url: str | None = None
     token_file: Path | None = None
     timeout_seconds: float = 30.0
+    opened: "Client | None" = None
+
+    def close(self) -> None:
+        """Close the client of this invocation, if one was opened."""
+        if self.opened is not None:
+            self.opened.close()
+            self.opened = None
 
 
 SESSION = Session()
@@ -24,4 +31,8 @@ def client() -> "Client":
     """Give a client for this invocation."""
     from gateway.sdk import Client  # noqa: PLC0415 - keeps --help and completion fast
 
-    return Client(url=SESSION.url, token_file=SESSION.token_file, timeout=SESSION.timeout_seconds)
+    if SESSION.opened is None:
+        SESSION.opened = Client(
+            url=SESSION.url, token_file=SESSION.token_file, timeout=SESSION.timeout_seconds
+        )
+    return SESSION.opened

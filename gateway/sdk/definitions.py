@@ -7,11 +7,14 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from gateway.schemas.definitions import (
+    CohortPage,
     CohortSpec,
     CohortView,
     DefinitionSet,
+    FlavorPage,
     FlavorSpec,
     FlavorView,
+    QueuePage,
     QueueSpec,
     QueueView,
 )
@@ -30,10 +33,8 @@ class Definitions(Generic[Spec, Shown]):
         self._noun = noun
         self._shown = shown
 
-    def list(self) -> Sequence[Shown]:
-        """Give all by name."""
-        found = self._wire.send(Call(method="GET", path=f"/{self._noun}")).json()
-        return [self._shown.model_validate(item) for item in found["items"]]
+    def _all(self) -> bytes:
+        return self._wire.send(Call(method="GET", path=f"/{self._noun}")).content
 
     def get(self, name: str) -> Shown:
         """Give one; raises NotFound."""
@@ -71,6 +72,10 @@ class Queues(Definitions[QueueSpec, QueueView]):
         """Use this connection."""
         super().__init__(wire, "queues", QueueView)
 
+    def list(self) -> Sequence[QueueView]:
+        """Give all queues by name."""
+        return QueuePage.model_validate_json(self._all()).items
+
     def pause(self, name: str) -> QueueView:
         """Admit nothing more from a queue; twice is fine."""
         return self._verb(name, "pause")
@@ -91,6 +96,10 @@ class Cohorts(Definitions[CohortSpec, CohortView]):
         """Use this connection."""
         super().__init__(wire, "cohorts", CohortView)
 
+    def list(self) -> Sequence[CohortView]:
+        """Give all cohorts by name."""
+        return CohortPage.model_validate_json(self._all()).items
+
 
 class Flavors(Definitions[FlavorSpec, FlavorView]):
     """Flavors."""
@@ -98,6 +107,10 @@ class Flavors(Definitions[FlavorSpec, FlavorView]):
     def __init__(self, wire: Wire) -> None:
         """Use this connection."""
         super().__init__(wire, "flavors", FlavorView)
+
+    def list(self) -> Sequence[FlavorView]:
+        """Give all flavors by name."""
+        return FlavorPage.model_validate_json(self._all()).items
 
 
 class DefinitionDocument:
