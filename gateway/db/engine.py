@@ -7,17 +7,17 @@ COMMITTED with the constraints as the last wall. No network call may happen insi
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection, Engine, RowMapping, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from gateway.db.group_commit import GroupCommit
+from gateway.db.group_commit import GroupCommit, Item, Store, store_each
 from gateway.errors import DatabaseUnavailable, InvalidInput, StartupRefused
 
 Result = TypeVar("Result")
@@ -66,7 +66,8 @@ class Database:
         self.engine = engine
         self.is_sqlite = engine.dialect.name == "sqlite"
         self._turn = threading.Lock()
-        self._group = GroupCommit(self.run_write)
+        self._groups: dict[Any, GroupCommit[Any, Any]] = {}
+        self._group_lock = threading.Lock()
 
     @contextmanager
     def write(self) -> Iterator[Writer]:
@@ -100,9 +101,17 @@ class Database:
         raise DatabaseUnavailable("no attempt was made", hint="attempts must be at least 1")
 
     def run_grouped(self, work: Callable[[Writer], Result]) -> Result:
-        """Run a short write in a savepoint of a transaction that concurrent callers share."""
+        """Run a short write in a transaction that concurrent callers share."""
+        return cast(Result, self.run_together(_run_each, work))
+
+    def run_together(self, store: Store[Item, Result], item: Item) -> Result:
+        """Store an item in a transaction with those that other threads store by this function."""
+        with self._group_lock:
+            group = self._groups.get(store)
+            if group is None:
+                group = self._groups[store] = GroupCommit(self.run_write, store)
         with _translated():
-            return self._group.run(work)
+            return cast(Result, group.run(item))
 
     def close(self) -> None:
         """Close every connection."""
@@ -116,6 +125,14 @@ class Database:
             return
         with self._turn:
             yield
+
+
+def _run_each(
+    writer: Writer, works: Sequence[Callable[[Writer], Any]]
+) -> Sequence[Any | Exception]:
+    if len(works) == 1:
+        return [works[0](writer)]
+    return [outcome for work in works for outcome in store_each(writer, [work], _run_each)]
 
 
 def open_database(url: str, *, pool_size: int = 16, has_pooler: bool = False) -> Database:

@@ -1,36 +1,38 @@
-"""Group commit: writes of concurrent threads share one transaction, each in its own savepoint.
+"""Group commit: writes of concurrent threads share one transaction, and each gets its own outcome.
 
 Whoever finds no batch running leads the next one; whoever comes meanwhile waits, and the first of
 them leads when the batch is through. There is no timer, so a lone writer waits for nobody, and each
-thread is woken once, by its own answer. A failing write rolls back alone; a failing commit fails
-everybody in the batch, and nobody was told otherwise.
+thread is woken once, by its own answer. What fails, fails alone; a failing commit fails everybody
+in the batch, and nobody was told otherwise.
 """
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from sqlalchemy.exc import OperationalError, PendingRollbackError
 
 if TYPE_CHECKING:
     from gateway.db.engine import Writer
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
+Store = Callable[["Writer", Sequence[Item]], Sequence[Result | Exception]]
+"""Writes items and gives for each its result, or the error that concerns it alone."""
 MAX_BATCH = 128
 
 
-class _Entry:
-    """One thread's write, and what came of it."""
+class _Entry(Generic[Item, Result]):
+    """One thread's item, and what came of it."""
 
-    def __init__(self, work: "Callable[[Writer], Any]") -> None:
-        self.work = work
+    def __init__(self, item: Item) -> None:
+        self.item = item
         self.wake = threading.Event()
-        """Set when it is done, or when its thread is to lead."""
+        """Set when there is an outcome, or when its thread is to lead."""
+        self.outcome: Result | Exception | None = None
         self.is_done = False
-        self.result: Any = None
-        self.error: Exception | None = None
 
 
 class _Kept:
@@ -53,29 +55,33 @@ class _Kept:
         return False
 
 
-class GroupCommit:
-    """Collects writes and commits them together."""
+class GroupCommit(Generic[Item, Result]):
+    """Collects items of many threads and stores them together."""
 
-    def __init__(self, transact: "Callable[[Callable[[Writer], None]], None]") -> None:
-        """Use this function to run one transaction."""
+    def __init__(
+        self,
+        transact: "Callable[[Callable[[Writer], Sequence[Result | Exception]]], Any]",
+        store: "Store[Item, Result]",
+    ) -> None:
+        """Use `transact` to run one transaction and `store` to write in it."""
         self._transact = transact
+        self._store = store
         self._lock = threading.Lock()
-        self._waiting: deque[_Entry] = deque()
+        self._waiting: deque[_Entry[Item, Result]] = deque()
         self._is_led = False
 
-    def run(self, work: "Callable[[Writer], Result]") -> Result:
-        """Run a write and return once it is durable; raises what the write or commit raised."""
-        entry = _Entry(work)
+    def run(self, item: Item) -> Result:
+        """Store an item and return once it is durable; raises what concerns it."""
+        entry: _Entry[Item, Result] = _Entry(item)
         if self._join(entry):
             entry.wake.wait()
         if not entry.is_done:
             self._lead()
-        if entry.error is not None:
-            raise entry.error
-        result: Result = entry.result
-        return result
+        if isinstance(entry.outcome, Exception):
+            raise entry.outcome
+        return cast(Result, entry.outcome)
 
-    def _join(self, entry: _Entry) -> bool:
+    def _join(self, entry: _Entry[Item, Result]) -> bool:
         """Line up; True when somebody leads already."""
         with self._lock:
             self._waiting.append(entry)
@@ -88,10 +94,10 @@ class GroupCommit:
             batch = [self._waiting.popleft() for _ in range(min(MAX_BATCH, len(self._waiting)))]
         try:
             with _Kept() as kept:
-                self._transact(lambda writer: _run_all(writer, batch))
-            if kept.error is not None:
-                for entry in batch:
-                    entry.error = kept.error
+                items = [entry.item for entry in batch]
+                outcomes = self._transact(lambda writer: store_each(writer, items, self._store))
+            for index, entry in enumerate(batch):
+                entry.outcome = kept.error or outcomes[index]
         finally:
             for entry in batch:
                 entry.is_done = True
@@ -106,13 +112,20 @@ class GroupCommit:
                 self._is_led = False
 
 
-def _run_all(writer: "Writer", batch: list[_Entry]) -> None:
-    """Run each write in its savepoint; a retry of the whole transaction starts afresh."""
-    for entry in batch:
-        with _Kept() as kept, writer.savepoint():
-            entry.result = entry.work(writer)
-        entry.error = kept.error
-        if isinstance(kept.error, OperationalError | PendingRollbackError):
-            # A full disk, a deadlock or a lost connection ends the whole transaction, not just
-            # the savepoint (SQLite may roll back silently), so nobody may be told of success.
-            raise kept.error
+def store_each(
+    writer: "Writer", items: Sequence[Item], store: "Store[Item, Result]"
+) -> list[Result | Exception]:
+    """Store items at once; where that fails, one by one, so that the guilty one fails alone.
+
+    Raises:
+        OperationalError: a full disk, a deadlock or a lost connection. That ends the whole
+            transaction and not just a savepoint (SQLite rolls back silently), so that nobody may
+            be told of success.
+    """
+    with _Kept() as kept, writer.savepoint():
+        return list(store(writer, items))
+    if isinstance(kept.error, OperationalError | PendingRollbackError):
+        raise kept.error
+    if len(items) == 1 and kept.error is not None:
+        return [kept.error]
+    return [outcome for item in items for outcome in store_each(writer, [item], store)]

@@ -11,6 +11,7 @@ from gateway.core.jobs.request import RequestClass
 from gateway.core.mirror import Mirror
 from gateway.core.vocabulary import Reason, Role
 from gateway.db.engine import Database
+from gateway.db.submissions import Remembered
 from gateway.errors import Denied
 from gateway.settings import Settings
 
@@ -162,5 +163,7 @@ class Gateway:
     clock: Clock = field(default_factory=SystemClock)
     wake: Wake = field(default_factory=Wake)
     mirror: MirrorState = field(default_factory=MirrorState)
+    remembered: Remembered = field(default_factory=Remembered)
+    """What submits need to know of the database."""
     launches: dict[int, Launch] = field(default_factory=dict)
     """By attempt's row id; what an attempt launches never changes."""

@@ -20,6 +20,10 @@ def names(database: Database) -> set[str]:
         return set(connection.execute(select(cohorts.c.name)).scalars())
 
 
+def waiting(database: Database) -> int:
+    return sum(len(group._waiting) for group in database._groups.values())
+
+
 def adding(name: str) -> Callable[[Writer], str]:
     def work(writer: Writer) -> str:
         writer.connection.execute(insert(cohorts).values(name=name))
@@ -113,7 +117,7 @@ def test_writes_that_come_during_a_commit_share_the_next_one(database: Database)
     others = [threading.Thread(target=database.run_grouped, args=(quick,)) for _ in range(10)]
     for thread in others:
         thread.start()
-    while len(database._group._waiting) < 10:
+    while waiting(database) < 10:
         time.sleep(0.001)
     leave.set()
     for thread in (first, *others):
@@ -145,7 +149,7 @@ def test_a_broken_transaction_acknowledges_nobody(database: Database) -> None:
     threads += [threading.Thread(target=attempt, args=(work,)) for work in (adding("lost"), broken)]
     for thread in threads[1:]:
         thread.start()
-    while len(database._group._waiting) < 2:
+    while waiting(database) < 2:
         time.sleep(0.001)
     leave.set()
     for thread in threads:

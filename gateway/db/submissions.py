@@ -1,0 +1,84 @@
+"""Stores new jobs, many at a time: one statement for a kind of row, however many there are.
+
+What a submit needs to know of definitions is remembered here until their generation changes.
+Taken names and keys are left out by the database, and told by what is missing afterwards.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from gateway.core.jobs.request import RequestClass
+from gateway.db.engine import Database, Row, Writer
+from gateway.db.jobs import intern_class
+from gateway.db.state import read_generation
+from gateway.db.tables import jobs, namespace_defaults, queues
+
+MOST_CLASSES = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueBook:
+    """Queues by name and namespaces' default queues, at one generation of the definitions."""
+
+    generation: int = -1
+    queues: Mapping[str, Row] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Remembered:
+    """What need not be read again for each submit. A stale value is never used, only replaced."""
+
+    book: QueueBook = field(default_factory=QueueBook)
+    class_ids: dict[RequestClass, int] = field(default_factory=dict)
+    """Committed request classes; they never change and are never deleted."""
+
+    def learn_class(self, database: Database, request: RequestClass) -> int:
+        """Give the id of a request class, stored in a transaction of its own when it is new."""
+        found = self.class_ids.get(request)
+        if found is None:
+            found = database.run_write(lambda writer: intern_class(writer, request))
+            if len(self.class_ids) >= MOST_CLASSES:
+                self.class_ids.clear()
+            self.class_ids[request] = found
+        return found
+
+    def queues(self, connection: Connection) -> QueueBook:
+        """Give the queues as this transaction sees them."""
+        generation = read_generation(connection)
+        if self.book.generation != generation:
+            self.book = _read_book(connection, generation)
+        return self.book
+
+
+def _read_book(connection: Connection, generation: int) -> QueueBook:
+    defaults = connection.execute(select(namespace_defaults))
+    return QueueBook(
+        generation=generation,
+        queues={row["name"]: row for row in connection.execute(select(queues)).mappings()},
+        defaults={row.namespace: row.queue for row in defaults},
+    )
+
+
+def keep_queues(writer: Writer, names: Iterable[str]) -> set[str]:
+    """Keep these queues from being deleted until the transaction ends; gives those that exist."""
+    statement = select(queues.c.name).where(queues.c.name.in_(sorted(names)))
+    if not writer.is_sqlite:  # one writer there: nobody deletes meanwhile
+        statement = statement.with_for_update(read=True, key_share=True)
+    return set(writer.connection.execute(statement).scalars())
+
+
+def insert_jobs(writer: Writer, rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Insert jobs; gives row ids by uid of those whose live name and key were free."""
+    if not rows:
+        return {}
+    dialect = sqlite if writer.is_sqlite else postgresql
+    statement = dialect.insert(jobs).on_conflict_do_nothing()
+    writer.connection.execute(statement, [{**row, "xact_id": writer.xact_id} for row in rows])
+    uids = [row["uid"] for row in rows]
+    inserted = select(jobs.c.uid, jobs.c.id).where(jobs.c.uid.in_(uids))
+    return {row.uid: row.id for row in writer.connection.execute(inserted)}
