@@ -33,6 +33,7 @@ from tests.cluster.kubeflow_world import ACCOUNT, bind, install
 from tests.cluster.pytorch_jobs import jobs_path, pods_path
 
 PREFIX = "training-gateway.io/"
+ADMIN = Caller(name="root", role=Role.ADMIN, namespaces=("*",))
 PATIENCE_SECONDS = 60.0
 """For one change of state on a machine that does much else."""
 
@@ -192,8 +193,7 @@ def start_world(site: Site, url: str, folder: Path, **changes: Any) -> GatewayWo
 
 
 def _knows(gateway: Gateway, names: Sequence[str]) -> bool:
-    admin = Caller(name="root", role=Role.ADMIN, namespaces=("*",))
-    return set(names) <= {node.name for node in list_nodes(gateway, admin, "", 500).items}
+    return set(names) <= {node.name for node in list_nodes(gateway, ADMIN, "", 500).items}
 
 
 def a_job(namespace: str, name: str = "train", workers: int = 1, **asks: Any) -> dict[str, Any]:
