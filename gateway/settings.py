@@ -5,10 +5,10 @@ generated from this class.
 """
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from gateway.core.vocabulary import ENVIRONMENT_PREFIX, BackendName
 
@@ -39,8 +39,8 @@ class Settings(BaseSettings):
     """Nodes of the local and simulated back ends, as COUNTxMACHINE, comma separated."""
     kubeconfig: Path | None = None
     """Cluster credentials; without it the pod's own service account is used."""
-    namespaces: tuple[str, ...] = ()
-    """Namespaces to work in; empty is all that the service account may use."""
+    namespaces: Annotated[tuple[str, ...], NoDecode] = ()
+    """Namespaces to work in, comma separated; empty is all that the service account may use."""
     pod_priority_class: str = ""
     """Kubernetes PriorityClass for pods; empty leaves the cluster's default."""
     listen_host: str = "127.0.0.1"
@@ -75,6 +75,26 @@ class Settings(BaseSettings):
     """How long local gangs live on without a gateway."""
     log_tail_lines: int = Field(default=200, ge=0)
     """Lines of each rank kept when an attempt ends."""
+
+    @field_validator("namespaces", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        """Read a comma-separated list, as the environment has no other."""
+        if not isinstance(value, str):
+            return value
+        return tuple(name.strip() for name in value.split(",") if name.strip())
+
+    @model_validator(mode="after")
+    def _lease_outlives_calls(self) -> Self:
+        """Refuse a lease so short that no call to the cluster could ever be made under it."""
+        # It is renewed after a third, and trusted a second less than the database trusts it.
+        if self.lease_seconds * 2 / 3 - 1 <= self.cluster_call_seconds:
+            raise ValueError(
+                f"lease_seconds={self.lease_seconds} is too short for calls of "
+                f"{self.cluster_call_seconds} s; take more than "
+                f"{(self.cluster_call_seconds + 1) * 1.5:g}"
+            )
+        return self
 
     @property
     def url(self) -> str:

@@ -1,5 +1,6 @@
 """The ticker: a scheduler for the steady pace, a thread for wake-ups, one for other replicas."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from gateway.service.leading import stop_leading
 from gateway.ticker.rounds import Rounds
 
 log = structlog.get_logger()
+# A tick that comes while its last round still goes on is meant to be skipped, and is no news.
+logging.getLogger("apscheduler").setLevel(logging.ERROR)
 LEAST_PAUSE_SECONDS = 0.02
 """Between two answers to wake-ups, so that a burst of commits is answered by few cycles."""
 LISTEN_SECONDS = 1.0
