@@ -110,8 +110,13 @@ def read_entry(ask: Ask, entry: Any) -> tuple[JobSpec, str | None]:
 
 
 def open_envelope(body: Any, fields: tuple[str, ...]) -> tuple[Any, dict[str, Any]]:
-    """Give the document of a body and its overrides; a bare document has none."""
+    """Give the document of a body and its overrides; a bare document has none.
+
+    The short form may hold a manifest too, beside fields of its own; that is no envelope.
+    """
     if not isinstance(body, dict) or "manifest" not in body:
+        return body, {}
+    if "overrides" not in body and not set(body) <= set(fields):
         return body, {}
     _refuse_others(body, fields, "")
     overrides = body.get("overrides", {})

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from gateway.core.vocabulary import OrderPolicy, QueueState
-from gateway.schemas.base import DnsLabel, View, WireModel
+from gateway.schemas.base import DnsLabel, Page, View, WireModel
 from gateway.schemas.job_spec import TolerationSpec
 
 Quantity = int | Annotated[str, StringConstraints(min_length=1, max_length=32)]
@@ -89,6 +89,24 @@ class QueueView(QueueSpec):
     held: int = 0
     active: int = 0
     usage: tuple[UsageRow, ...] = ()
+
+
+class FlavorPage(Page):
+    """All flavors by name."""
+
+    items: tuple[FlavorView, ...]
+
+
+class CohortPage(Page):
+    """All cohorts by name."""
+
+    items: tuple[CohortView, ...]
+
+
+class QueuePage(Page):
+    """All queues by name."""
+
+    items: tuple[QueueView, ...]
 
 
 class DefinitionSet(WireModel):

@@ -119,6 +119,18 @@ class AttemptView(View):
     ended_at: Timestamp | None = None
 
 
+class AssignmentPage(Page):
+    """The pods of one attempt by rank."""
+
+    items: tuple[AssignmentView, ...]
+
+
+class AttemptPage(Page):
+    """A job's attempts by number."""
+
+    items: tuple[AttemptView, ...]
+
+
 class CauseView(View):
     """One cause of waiting with its numbers."""
 

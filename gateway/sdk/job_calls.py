@@ -8,7 +8,9 @@ from urllib.parse import quote
 import httpx2
 
 from gateway.schemas.views import (
+    AssignmentPage,
     AssignmentView,
+    AttemptPage,
     AttemptView,
     EventPage,
     EventView,
@@ -51,13 +53,12 @@ class JobCalls:
 
     def attempts(self, job_id: str) -> Sequence[AttemptView]:
         """Give a job's attempts."""
-        found = self._read(job_id, "/attempts").json()["items"]
-        return [AttemptView.model_validate(item) for item in found]
+        return AttemptPage.model_validate_json(self._read(job_id, "/attempts").content).items
 
     def assignments(self, job_id: str, attempt: int | None) -> Sequence[AssignmentView]:
         """Give the places of an attempt."""
-        found = self._read(job_id, "/assignments", {"attempt": attempt}).json()["items"]
-        return [AssignmentView.model_validate(item) for item in found]
+        found = self._read(job_id, "/assignments", {"attempt": attempt})
+        return AssignmentPage.model_validate_json(found.content).items
 
     def logs(
         self, job_id: str, params: Mapping[str, Any]

@@ -8,20 +8,13 @@ from gateway.api.answers import answer, items, nothing
 from gateway.api.dependencies import plain, require_name, with_body
 from gateway.api.identifiers import NAME
 from gateway.api.openapi import described
-from gateway.schemas.base import Page
-from gateway.schemas.definitions import CohortSpec, CohortView
+from gateway.schemas.definitions import CohortPage, CohortSpec, CohortView
 from gateway.service import cohorts as service
 
 router = APIRouter(tags=["cohorts"])
 
 
-class CohortList(Page):
-    """All cohorts by name."""
-
-    items: tuple[CohortView, ...]
-
-
-@router.get("/cohorts", **described(CohortList))
+@router.get("/cohorts", **described(CohortPage))
 def list_cohorts(request: Request) -> Response:
     """List cohorts by name."""
     ask = plain(request)

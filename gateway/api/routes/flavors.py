@@ -8,20 +8,13 @@ from gateway.api.answers import answer, items, nothing
 from gateway.api.dependencies import plain, require_name, with_body
 from gateway.api.identifiers import NAME
 from gateway.api.openapi import described
-from gateway.schemas.base import Page
-from gateway.schemas.definitions import FlavorSpec, FlavorView
+from gateway.schemas.definitions import FlavorPage, FlavorSpec, FlavorView
 from gateway.service import flavors as service
 
 router = APIRouter(tags=["flavors"])
 
 
-class FlavorList(Page):
-    """All flavors by name."""
-
-    items: tuple[FlavorView, ...]
-
-
-@router.get("/flavors", **described(FlavorList))
+@router.get("/flavors", **described(FlavorPage))
 def list_flavors(request: Request) -> Response:
     """List flavors by name."""
     ask = plain(request)

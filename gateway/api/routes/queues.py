@@ -8,20 +8,13 @@ from gateway.api.answers import answer, items, nothing
 from gateway.api.dependencies import plain, require_name, with_body
 from gateway.api.identifiers import NAME
 from gateway.api.openapi import described
-from gateway.schemas.base import Page
-from gateway.schemas.definitions import QueueSpec, QueueView
+from gateway.schemas.definitions import QueuePage, QueueSpec, QueueView
 from gateway.service import queues as service
 
 router = APIRouter(tags=["queues"])
 
 
-class QueueList(Page):
-    """All queues by name."""
-
-    items: tuple[QueueView, ...]
-
-
-@router.get("/queues", **described(QueueList))
+@router.get("/queues", **described(QueuePage))
 def list_queues(request: Request) -> Response:
     """List queues by name."""
     ask = plain(request)

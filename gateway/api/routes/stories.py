@@ -12,25 +12,12 @@ from gateway.api.openapi import described
 from gateway.api.reading import QueryModel
 from gateway.api.streaming import log_response
 from gateway.errors import InvalidInput
-from gateway.schemas.base import Page
-from gateway.schemas.views import AssignmentView, AttemptView, EventPage, ExplainView
+from gateway.schemas.views import AssignmentPage, AttemptPage, EventPage, ExplainView
 from gateway.service import jobs as service
 from gateway.service.explaining import explain
 from gateway.service.logs import LogOptions, job_logs
 
 router = APIRouter(tags=["jobs"])
-
-
-class AttemptList(Page):
-    """A job's attempts by number."""
-
-    items: tuple[AttemptView, ...]
-
-
-class AssignmentList(Page):
-    """The pods of one attempt by rank."""
-
-    items: tuple[AssignmentView, ...]
 
 
 class AttemptQuery(QueryModel):
@@ -68,14 +55,14 @@ def list_events(job_id: str, request: Request) -> Response:
     return answer(page.model_copy(update={"next_cursor": ask.seal_cursor(page.next_cursor, query)}))
 
 
-@router.get(f"/jobs/{JOB}/attempts", **described(AttemptList))
+@router.get(f"/jobs/{JOB}/attempts", **described(AttemptPage))
 def list_attempts(job_id: str, request: Request) -> Response:
     """Give a job's attempts by number."""
     ask = plain(request)
     return items(service.job_attempts(ask.gateway, ask.caller, job_id))
 
 
-@router.get(f"/jobs/{JOB}/assignments", **described(AssignmentList, query=AttemptQuery))
+@router.get(f"/jobs/{JOB}/assignments", **described(AssignmentPage, query=AttemptQuery))
 def list_assignments(job_id: str, request: Request) -> Response:
     """Give which pod runs on which node with which devices."""
     ask, query = with_query(request, AttemptQuery)

@@ -90,6 +90,7 @@ def test_a_wrong_manifest_is_refused_with_its_place(
     ("envelope", "pointer"),
     [
         ({"manifest": a_manifest(), "overides": {}}, "/overides"),
+        ({"manifest": a_manifest(), "overrides": {}, "other": 1}, "/other"),
         ({"manifest": a_manifest(), "overrides": []}, "/overrides"),
         ({"manifest": [], "overrides": {}}, ""),
         ({"manifest": a_manifest(), "overrides": {"prioriti": 1}}, "prioriti"),

@@ -55,11 +55,11 @@ def test_yaml_json_and_envelope_give_the_same_job(served: Served) -> None:
 
 @pytest.mark.parametrize("where", ["query", "envelope"])
 def test_overrides_win_over_the_manifest(served: Served, where: str) -> None:
-    wishes = {"name": "other", "priority": 7, "hold": True, "queue": "default"}
+    wishes: dict[str, Any] = {"name": "other", "priority": 7, "hold": True, "queue": "default"}
     body: dict[str, Any] = {"json": a_manifest()}
     if where == "envelope":
         body = {"json": {"manifest": a_manifest(), "overrides": wishes}}
-    params = wishes if where == "query" else {}
+    params: dict[str, Any] = wishes if where == "query" else {}
     job = served.http().post("/jobs", params=params, **body).json()
     assert (job["name"], job["priority"], job["state"]) == ("other", 7, "held")
 
