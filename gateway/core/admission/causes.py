@@ -71,7 +71,8 @@ def node_causes(scene: Scene, queue: Queue, request: RequestClass) -> tuple[Caus
     if not in_trouble:
         heaviest = max(views, key=lambda view: _weight(view.pod_set))
         return (heaviest.gang_cause(), *heaviest.causes())
-    return tuple(cause for view in in_trouble for cause in view.causes())
+    # Master and Worker often lack the same; told once is enough.
+    return tuple(dict.fromkeys(cause for view in in_trouble for cause in view.causes()))
 
 
 class _PodSetView:

@@ -283,3 +283,12 @@ def test_only_the_changes_that_are_needed_together_are_told() -> None:
 def test_nodes_that_have_room_already_are_not_asked_to_come_free() -> None:
     hold = hold_of(a_gang(gpu=8, pods=2), fleet_with_free(8, 7))
     assert hold.unblock == ("1 GPU to come free on node-01",)
+
+
+def test_a_cause_that_two_pod_sets_share_is_told_once() -> None:
+    gang = RequestClass(pod_sets=(a_pod_set("Master", 1, gpu=2), a_pod_set("Worker", 3, gpu=2)))
+    full = a_fleet((a_node(1), a_node(2)), [*partly_free(1, 0), *partly_free(2, 0)])
+    snapshot = a_snapshot(a_waiting_list([(0, gang, 0)]), fleet=full)
+    (hold,) = plan_cycle(snapshot, Policies(), 0, 9).class_holds
+    details = [cause.detail for cause in hold.causes]
+    assert details == ["2 of 2 nodes: fewer than 2 free GPUs"]
