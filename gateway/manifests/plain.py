@@ -5,15 +5,20 @@ with what went in, and can be stored by every database and sent to every API ser
 """
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gateway.errors import BodyTooLarge, InvalidInput
+from gateway.errors import BodyTooLarge
 from gateway.manifests.spot import MAX_INT64, Spot
 
 MAX_DEPTH: Final = 64
 MAX_NODES: Final = 50_000
-"""Values in one document. A 256 KiB body holds fewer unless aliases multiply them."""
+"""Mappings, lists, texts and numbers in one document; more only come from aliases."""
+_UNSTORABLE: Final = re.compile("[\\x00\\ud800-\\udfff]")
+"""No database stores these."""
+_Trail = tuple[Any, Any] | None
+"""(trail of the container, key) of a value; None at the top."""
 
 
 class _Copier:
@@ -22,7 +27,23 @@ class _Copier:
     def __init__(self) -> None:
         self._left = MAX_NODES
 
-    def copy(self, spot: Spot, depth: int) -> Any:
+    def copy(self, value: Any, trail: _Trail, depth: int) -> Any:
+        """Give a copy; `trail` leads to the value and is read only for a refusal."""
+        if value is None or value is True or value is False:
+            return value
+        self._count(trail, depth)
+        if isinstance(value, str):
+            return _text(value, trail)
+        if isinstance(value, Mapping):
+            return {
+                _key(key, trail): self.copy(item, (trail, key), depth + 1)
+                for key, item in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self.copy(item, (trail, at), depth + 1) for at, item in enumerate(value)]
+        return _number(value, trail)
+
+    def _count(self, trail: _Trail, depth: int) -> None:
         self._left -= 1
         if self._left < 0:
             raise BodyTooLarge(
@@ -31,19 +52,9 @@ class _Copier:
                 hint="submit fewer jobs at once, or use fewer aliases",
             )
         if depth > MAX_DEPTH:
-            raise spot.refuse(f"nested deeper than {MAX_DEPTH} levels", hint="flatten the document")
-        value = spot.value
-        if isinstance(value, Mapping):
-            return {
-                _key(key, spot): self.copy(Spot(item, spot.below(str(key))), depth + 1)
-                for key, item in value.items()
-            }
-        if isinstance(value, list | tuple):
-            return [
-                self.copy(Spot(item, spot.below(index)), depth + 1)
-                for index, item in enumerate(value)
-            ]
-        return _scalar(spot)
+            raise _spot(None, trail).refuse(
+                f"nested deeper than {MAX_DEPTH} levels", hint="flatten the document"
+            )
 
 
 def plain(value: object) -> Any:
@@ -52,7 +63,7 @@ def plain(value: object) -> Any:
     Raises InvalidInput with a pointer for a value that JSON has no word for, BodyTooLarge for too
     many values.
     """
-    return _Copier().copy(Spot(value), 0)
+    return _Copier().copy(value, None, 0)
 
 
 def without_nulls(value: Any) -> Any:
@@ -64,47 +75,48 @@ def without_nulls(value: Any) -> Any:
     return value
 
 
-def _key(key: object, spot: Spot) -> str:
+def _spot(value: object, trail: _Trail) -> Spot:
+    if trail is None:
+        return Spot(value)
+    return _spot(None, trail[0]).child(_harmless(str(trail[1])), value)
+
+
+def _harmless(text: str) -> str:
+    return text.encode("utf-8", "replace").decode().replace("\0", "?")
+
+
+def _key(key: object, trail: _Trail) -> str:
     if isinstance(key, str):
-        return _text(Spot(key, spot.below(key)))
-    raise Spot(key, spot.below(str(key))).refuse(
+        return _text(key, (trail, key))
+    raise _spot(key, (trail, key)).refuse(
         f"the key {key!r} is not a text", hint=f'put the key into quotes: "{key}"'
     )
 
 
-def _scalar(spot: Spot) -> Any:
-    value = spot.value
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return _text(spot)
+def _number(value: object, trail: _Trail) -> int | float:
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise spot.refuse(f"{value} is not a number", hint="write a finite number")
-        return value if not value.is_integer() else _int(Spot(int(value), spot.pointer))
+            raise _spot(value, trail).refuse(f"{value} is no number", hint="write a finite number")
+        return _whole(int(value), trail) if value.is_integer() else float(value)
     if isinstance(value, int):
-        return _int(spot)
-    raise spot.refuse(
+        return _whole(int(value), trail)
+    raise _spot(value, trail).refuse(
         f"a {type(value).__name__} has no form in JSON",
         hint="use text, numbers, booleans, lists and mappings only",
     )
 
 
-def _int(spot: Spot) -> int:
-    value = int(spot.value)
+def _whole(value: int, trail: _Trail) -> int:
     if abs(value) > MAX_INT64:
-        raise Spot("a huge number", spot.pointer).refuse(
+        raise _spot("a huge number", trail).refuse(
             "the number does not fit into 64 bits", hint="write a smaller number"
         )
     return value
 
 
-def _text(spot: Spot) -> str:
-    value = str.__str__(spot.value)  # an enum's own str() would give its name
-    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise InvalidInput(
-            f"{spot.pointer or 'the document'}: the text holds a NUL or half of a character",
-            pointer=spot.pointer.encode("utf-8", "replace").decode().replace("\0", "?"),
-            hint="remove it",
+def _text(value: str, trail: _Trail) -> str:
+    if _UNSTORABLE.search(value):
+        raise _spot(_harmless(value), trail).refuse(
+            "the text holds a NUL or half of a character", hint="remove it"
         )
-    return value
+    return str.__str__(value)  # an enum's own str() would give its name

@@ -6,6 +6,7 @@ Kubernetes rounds; no floats.
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 from typing import Final
 
@@ -41,7 +42,13 @@ def parse_quantity(text: str | float, resource: str) -> int:
     cpu and bytes are rounded up, as Kubernetes does. Raises InvalidInput, without a pointer, for
     text of another form, a negative amount, part of a device, or more than can be counted.
     """
-    exact = _exact(_text_of(text, resource), resource)
+    return _parsed(_text_of(text, resource), resource)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str, resource: str) -> int:
+    # Manifests repeat a few amounts over and over; refusals are not cached.
+    exact = _exact(text, resource)
     amount = exact * 1000 if resource == "cpu" else exact
     if amount.denominator != 1 and resource != "cpu" and not resource.startswith(_BYTES):
         raise _refused(text, f"{resource} is counted whole, not {text}", "ask for a whole number")

@@ -6,7 +6,7 @@ never meets code that would fail on it. It knows types, but no field of any form
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from gateway.errors import GatewayError, InvalidInput
@@ -14,6 +14,7 @@ from gateway.manifests.suggesting import did_you_mean
 
 MAX_INT64: Final = 2**63 - 1
 _SHOWN: Final = 200
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _TYPES: Final = {
     bool: "a boolean",
     int: "a whole number",
@@ -24,33 +25,53 @@ _TYPES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
 class Spot:
-    """A value and its pointer; a missing value and an explicit null both read as None."""
+    """A value and where it is; a missing value and an explicit null both read as None.
 
-    value: Any
-    pointer: str = ""
+    The pointer is put together only when it is asked for: most spots are never complained about.
+    """
+
+    __slots__ = ("key", "parent", "start", "value")
+
+    def __init__(
+        self, value: Any, start: str = "", parent: "Spot | None" = None, key: str | int = ""
+    ) -> None:
+        """Stand at a value whose pointer is `start`, or at the entry `key` of a parent."""
+        self.value = value
+        self.start = start
+        self.parent = parent
+        self.key = key
+
+    @property
+    def pointer(self) -> str:
+        """JSON pointer of the value."""
+        keys = []
+        spot = self
+        while spot.parent is not None:
+            keys.append(str(spot.key).replace("~", "~0").replace("/", "~1"))
+            spot = spot.parent
+        return "/".join([spot.start, *reversed(keys)])
 
     @property
     def is_missing(self) -> bool:
         """True when nothing is given here."""
         return self.value is None
 
+    def child(self, key: str | int, value: Any) -> "Spot":
+        """Stand at an entry of this value."""
+        return Spot(value, "", self, key)
+
     def at(self, *keys: str) -> "Spot":
         """Give the value under these keys; refuses a step into something that is no mapping."""
         spot = self
         for key in keys:
-            spot = Spot(spot.fields().get(key), spot.below(key))
+            spot = Spot(spot.fields().get(key), "", spot, key)
         return spot
-
-    def below(self, key: str | int) -> str:
-        """Give the pointer of an entry."""
-        return f"{self.pointer}/{str(key).replace('~', '~0').replace('/', '~1')}"
 
     def fields(self) -> Mapping[str, Any]:
         """Give a mapping; empty when missing."""
         if self.value is None:
-            return {}
+            return _NOTHING
         if not isinstance(self.value, dict):
             raise self.wrong_type("a mapping")
         return self.value
@@ -58,7 +79,7 @@ class Spot:
     def entries(self) -> Iterator[tuple[str, "Spot"]]:
         """Give a mapping's keys with their values."""
         for key, value in self.fields().items():
-            yield key, Spot(value, self.below(key))
+            yield key, self.child(key, value)
 
     def items(self) -> list["Spot"]:
         """Give a list's entries; empty when missing."""
@@ -66,7 +87,7 @@ class Spot:
             return []
         if not isinstance(self.value, list):
             raise self.wrong_type("a list")
-        return [Spot(value, self.below(index)) for index, value in enumerate(self.value)]
+        return [self.child(index, value) for index, value in enumerate(self.value)]
 
     def text(self) -> str:
         """Give a text; empty when missing."""
@@ -127,6 +148,19 @@ class Spot:
                 hint=did_you_mean(word, words, "choose one of the allowed values"),
             )
         return word
+
+    def demand(
+        self,
+        is_fine: bool,  # noqa: FBT001 - the condition reads first
+        detail: str,
+        hint: str,
+        *,
+        allowed: tuple[str, ...] = (),
+        kind: type[GatewayError] = InvalidInput,
+    ) -> None:
+        """Refuse this value unless the condition holds."""
+        if not is_fine:
+            raise self.refuse(detail, hint=hint, allowed=allowed, kind=kind)
 
     def refuse(
         self,
