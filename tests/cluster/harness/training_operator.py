@@ -11,7 +11,8 @@ from pathlib import Path
 
 from tests.cluster.harness.control_plane import ControlPlane, answers
 from tests.cluster.harness.processes import Program, free_port
-from tests.cluster.harness.rest import JsonObject, load_documents
+from tests.cluster.harness.rest import JsonObject, Refused, load_documents
+from tests.cluster.harness.waiting import wait_until
 
 NAMESPACE = "kubeflow"
 ACCOUNT = "training-operator"
@@ -19,6 +20,7 @@ SECRET = "training-operator-webhook-cert"
 WEBHOOKS = "validator.training-operator.kubeflow.org"
 CRD_NAME = "pytorchjobs.kubeflow.org"
 SERVING = Path("k8s-webhook-server") / "serving-certs"
+WORKING = "Starting workers"
 # The certificate rotator looks for a file in this fixed folder, whatever TMPDIR says.
 FIXED_CERTIFICATE = Path("/tmp") / SERVING / "tls.crt"  # noqa: S108 - chosen by the operator
 
@@ -71,6 +73,9 @@ class TrainingOperator:
         self._program = self.plane.programs.start("training-operator", command, environment)
         ready_url = f"http://{probe}/readyz"
         self._program.wait_ready(partial(answers, ready_url, self.plane.ca_path))
+        # Ready means the webhook answers; the controller may still be filling its caches.
+        log = self._program.log
+        self._program.wait_ready(lambda: WORKING in log.read_text(errors="replace"))
 
     @property
     def _temporary(self) -> Path:
@@ -80,6 +85,9 @@ class TrainingOperator:
         manifest = self.plane.binaries.operator_manifest("crds/kubeflow.org_pytorchjobs.yaml")
         path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{CRD_NAME}"
         self.plane.rest.apply_text(path, manifest.read_text())
+        # An operator that does not find its kind at once looks again only after ten seconds.
+        find = partial(self.plane.rest.find, "/apis/kubeflow.org/v1/pytorchjobs")
+        wait_until(find, "the API server to serve PyTorchJobs", swallow=(Refused,))
 
     def _install_account(self) -> None:
         rest, rbac = self.plane.rest, "/apis/rbac.authorization.k8s.io/v1"
