@@ -17,6 +17,7 @@ from gateway.errors import ClusterRejected, ClusterUnreachable, Overloaded
 
 MOST_TEXT = 600
 DOCTOR_HINT = "run `gateway doctor`; the permissions that it needs are in deploy/base"
+WEBHOOK_WORDS = "admission webhook"
 TRANSIENT = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.UNAUTHORIZED})
 
 
@@ -126,16 +127,17 @@ def _refusal(answer: Answer, verb: str, what: str, message: str) -> Exception:
         return _throttled(answer, f"the cluster throttles {verb} {what}: {message}")
     if answer.status in TRANSIENT or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return ClusterUnreachable(f"the cluster could not {verb} {what}: {message}")
-    if answer.status == HTTPStatus.FORBIDDEN:
-        kind = ClusterRejected if verb == "create" else ClusterUnreachable
-        return kind(detail, hint=DOCTOR_HINT)
-    return ClusterRejected(detail, hint=_hint(answer.status))
+    if answer.status == HTTPStatus.FORBIDDEN and verb != "create":
+        return ClusterUnreachable(detail, hint=DOCTOR_HINT)
+    return ClusterRejected(detail, hint=_hint(answer.status, message))
 
 
-def _hint(status: int) -> str:
-    if status == HTTPStatus.UNPROCESSABLE_ENTITY:
-        return "correct the fields that the message names and submit again"
-    return "correct the manifest, or update the training operator's CRD if it lacks a field"
+def _hint(status: int, message: str) -> str:
+    if status == HTTPStatus.FORBIDDEN and " cannot " in message and WEBHOOK_WORDS not in message:
+        return DOCTOR_HINT
+    if status == HTTPStatus.BAD_REQUEST and "unknown field" in message:
+        return "correct the manifest, or update the training operator's CRD if it lacks the field"
+    return "correct in the manifest what the message names and submit again"
 
 
 def _throttled(answer: Answer, detail: str) -> ClusterThrottled:

@@ -46,16 +46,29 @@ class LogReader:
         return _lines(pieces or iter(()))
 
     def _follow(self, launch: Launch, planned: PlannedPod, query: dict[str, str]) -> Iterator[str]:
-        """Follow with time stamps, which tell after a broken stream what was given already."""
+        """Open at once, so that a missing pod is told before the first line is asked for."""
+        idle_seconds = self._settings.log_idle_seconds
+        asked = {**query, "follow": "true", "timestamps": "true"}
+        first = self._open(launch, planned, asked, idle_seconds)
+
+        def reopen(last: str) -> Iterator[bytes] | None:
+            """Ask from the second of the last line on, or anew when there was none."""
+            if not last:
+                return self._open(launch, planned, asked, idle_seconds)
+            rest = {key: value for key, value in asked.items() if key != "tailLines"}
+            return self._open(launch, planned, {**rest, "sinceTime": f"{last[:19]}Z"}, idle_seconds)
+
+        return self._followed(first, reopen)
+
+    def _followed(
+        self, pieces: Iterator[bytes] | None, reopen: Callable[[str], Iterator[bytes] | None]
+    ) -> Iterator[str]:
+        """Give lines across broken streams; time stamps tell what was given already."""
         last = ""
         while True:
-            asked = {**query, "follow": "true", "timestamps": "true"}
-            if last:
-                asked.pop("tailLines", None)
-                asked["sinceTime"] = f"{last[:19]}Z"
-            pieces = self._open(launch, planned, asked, self._settings.log_idle_seconds)
             if pieces is None:
                 self._sleep(WAIT_SECONDS)
+                pieces = reopen(last)
                 continue
             try:
                 for stamp, line in map(_stamped, _lines(pieces)):
@@ -65,7 +78,8 @@ class LogReader:
             except ClusterUnreachable:
                 if not last:
                     raise
-                continue  # silent for long, or cut: ask again from the last line on
+                pieces = reopen(last)  # silent for long, or cut
+                continue
             return
 
     def _open(
