@@ -7,6 +7,7 @@ from gateway.api.dependencies import JSON, YAML_TYPES, Ask
 from gateway.api.reading import parse_json, unknown_field
 from gateway.errors import BodyTooLarge, GatewayError, InvalidInput
 from gateway.manifests import ReadOptions, read_documents, read_job
+from gateway.manifests.remembering import KnownJobs
 from gateway.schemas.job_spec import JobSpec
 from gateway.schemas.problems import problem_of
 from gateway.schemas.views import BatchAnswer, BatchItem
@@ -140,13 +141,23 @@ def _read_one(ask: Ask, document: Any, overrides: Document) -> JobSpec:
             value=document,
             hint="send one JSON object",
         )
+    options = options_of(ask, overrides)
+    if isinstance(document, dict):
+        return _known_jobs.read(document, options)
+    return _read_in_full(document, options)
+
+
+def _read_in_full(document: Any, options: ReadOptions) -> JobSpec:
     found = read_documents(document)
     if len(found) != 1:
         raise InvalidInput(
             f"this holds {len(found)} jobs; one request submits one",
             hint="send several to /api/v1/jobs:batch",
         )
-    return read_job(found[0], options_of(ask, overrides))
+    return read_job(found[0], options)
+
+
+_known_jobs = KnownJobs(_read_in_full)
 
 
 def options_of(ask: Ask, overrides: Document) -> ReadOptions:

@@ -28,6 +28,11 @@ def longest_name(workers: int) -> int:
     return MAX_DNS_LABEL - _SERVICE - digits - ROOM_FOR_ATTEMPT
 
 
+def is_fitting_name(name: str, workers: int) -> bool:
+    """Whether `require_name` would take this name."""
+    return len(name) <= longest_name(workers) and _NAME.fullmatch(name) is not None
+
+
 def require_name(metadata: Spot, workers: int) -> str:
     """Give the job's name. Raises InvalidInput when missing, malformed or too long."""
     spot = metadata.at("name")

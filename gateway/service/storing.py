@@ -13,7 +13,7 @@ from typing import Any
 from gateway.core.jobs.request import RequestClass
 from gateway.core.vocabulary import JobState, Reason
 from gateway.db import jobs as job_rows
-from gateway.db.engine import Connection, Row, Writer
+from gateway.db.engine import Connection, JsonText, Row, Writer
 from gateway.db.events import NewEvent, append_events
 from gateway.db.submissions import QueueBook, insert_jobs, keep_queues
 from gateway.errors import Denied, GatewayError, InvalidInput, KeyReused, NameTaken
@@ -73,7 +73,9 @@ def store(writer: Writer, batch: Sequence[Checked]) -> list[Submitted | Exceptio
     ids = insert_jobs(writer, [row for row in rows.values() if row["queue"] in kept])
     for index, row in rows.items():
         if row["uid"] in ids:
-            outcomes[index] = Submitted(job=job_view(_inserted(row)), is_new=True)
+            outcomes[index] = Submitted(
+                job=job_view(_inserted(row, batch[index].spec)), is_new=True
+            )
         else:
             taken = name_taken(batch[index].spec)
             outcomes[index] = _earlier(writer.connection, batch[index], taken)
@@ -165,7 +167,7 @@ def _row(checked: Checked, spec: JobSpec) -> dict[str, Any]:
         "queue": spec.queue,
         "user_name": checked.caller.name,
         "idempotency_key": checked.key,
-        "spec": spec.model_dump(mode="json"),
+        "spec": JsonText(spec.model_dump_json()),
         "spec_digest": checked.digest,
         "class_id": class_id,
         "priority": spec.priority,
@@ -181,10 +183,11 @@ def _row(checked: Checked, spec: JobSpec) -> dict[str, Any]:
     }
 
 
-def _inserted(values: Mapping[str, Any]) -> dict[str, Any]:
+def _inserted(values: Mapping[str, Any], spec: JobSpec) -> dict[str, Any]:
     """Give the row as it stands after the insert, without reading it back."""
     empty = ("end_reason", "reserved_us", "started_us", "ended_us", "exit_code")
-    return {**dict.fromkeys(empty), "message": "", "attempt": 0, "version": 1, **values}
+    told = {"message": "", "attempt": 0, "version": 1}
+    return {**dict.fromkeys(empty), **told, **values, "spec": {"labels": spec.labels}}
 
 
 def _first_events(

@@ -1,0 +1,70 @@
+"""Reads jobs that differ from an earlier one only by their name, without reading them again.
+
+Most jobs of a busy gateway come from few templates. What reading gives depends on the document and
+the options alone, and on the name only through its own rules, so the earlier result is taken with
+the new name. Anything unusual is read in full, and so is every document that is refused.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gateway.manifests.documents import is_manifest
+from gateway.manifests.naming import is_fitting_name
+from gateway.manifests.options import ReadOptions
+from gateway.schemas.job_spec import JobSpec
+
+MOST_KNOWN = 512
+LONGEST_KEY = 16 * 1024
+Read = Callable[[Mapping[str, Any], ReadOptions], JobSpec]
+
+
+class KnownJobs:
+    """A bounded memory of read documents; safe to share between threads."""
+
+    def __init__(self, read: Read) -> None:
+        """Use this function for what is not known."""
+        self._read = read
+        self._known: dict[str, JobSpec] = {}
+
+    def read(self, document: Mapping[str, Any], options: ReadOptions) -> JobSpec:
+        """Give what reading the document gives; raises what reading it raises."""
+        key = _key(document, options)
+        if key is None:
+            return self._read(document, options)
+        known = self._known.get(key)
+        name = document["metadata"]["name"]
+        if known is not None and is_fitting_name(name, _workers(known)):
+            return _renamed(known, name)
+        spec = self._read(document, options)
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        self._known[key] = spec
+        return spec
+
+
+def _key(document: Mapping[str, Any], options: ReadOptions) -> str | None:
+    """Give everything but the name as text; None for a document that is not remembered."""
+    metadata = document.get("metadata")
+    if not isinstance(document, dict) or not isinstance(metadata, dict):
+        return None
+    if not is_manifest(document) or not isinstance(metadata.get("name"), str):
+        return None
+    if "name" in options.overrides:
+        return None
+    nameless = {**document, "metadata": {**metadata, "name": ""}}
+    told = [dict(options.overrides), options.default_namespace, options.kueue_label]
+    settings = [options.allow_unsafe_templates, options.rdma_resource_names]
+    key = json.dumps([nameless, *told, *settings])
+    return key if len(key) <= LONGEST_KEY else None
+
+
+def _workers(spec: JobSpec) -> int:
+    return sum(item.count for item in spec.pod_sets if item.name == "Worker")
+
+
+def _renamed(spec: JobSpec, name: str) -> JobSpec:
+    metadata = {**spec.manifest["metadata"], "name": name}
+    return spec.model_copy(
+        update={"name": name, "manifest": {**spec.manifest, "metadata": metadata}}
+    )
