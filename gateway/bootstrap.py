@@ -6,7 +6,7 @@ import secrets
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -107,8 +107,11 @@ def serve(settings: Settings) -> None:
         _run(build_gateway(settings), TokenFile(settings.token_file), settings)
 
 
-def dev(settings: Settings) -> None:
-    """Run everything on this machine, with a token of its own that the command line picks up."""
+def dev(settings: Settings, announce: Callable[[str], None] = print) -> None:
+    """Run everything on this machine, with a token of its own that the command line picks up.
+
+    `announce` hears the URL once it is known.
+    """
     settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _locked(settings):
         upgrade(settings.url)
@@ -121,6 +124,7 @@ def dev(settings: Settings) -> None:
         url = f"http://{settings.listen_host}:{bound.getsockname()[1]}"
         context = settings.state_dir / CONTEXT_FILE
         _write_private(context, json.dumps({"url": url, "token": token, "pid": os.getpid()}))
+        announce(url)
         try:
             _run(gateway, TokenFile(tokens), settings, bound)
         finally:

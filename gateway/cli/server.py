@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gateway import __version__
 from gateway.cli import exits
 from gateway.cli.output import Column, Format, show_list
 from gateway.core.vocabulary import ENVIRONMENT_PREFIX, BackendName
@@ -69,10 +70,17 @@ def dev(
     from gateway import bootstrap  # noqa: PLC0415 - server extra
 
     try:
-        bootstrap.dev(settings)
+        bootstrap.dev(settings, _welcome)
     finally:
         if makes_folder and folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _welcome(url: str) -> None:
+    exits.say(f"""gateway {__version__} on {url}; Ctrl-C ends it. In another terminal:
+  gateway submit FILE --watch
+  gateway ls
+  gateway device map""")
 
 
 def _asks_unsafe() -> bool:
