@@ -7,7 +7,7 @@ with its place. The pod templates below are judged elsewhere. Source: training o
 from typing import Any, Final
 
 from gateway.core.vocabulary import ReplicaType
-from gateway.errors import InvalidInput, NotSupportedYet
+from gateway.errors import NotSupportedYet
 from gateway.manifests import known_fields as known
 from gateway.manifests.spot import Spot
 from gateway.manifests.suggesting import did_you_mean
@@ -38,8 +38,7 @@ def check_job(document: Spot) -> dict[str, int]:
     known.refuse_unknown(document, known.TOP)
     _check_metadata(document.at("metadata"))
     spec = document.at("spec")
-    if not spec.fields():
-        raise spec.refuse("the job has no spec", hint="give spec.pytorchReplicaSpecs")
+    spec.demand(bool(spec.fields()), "the job has no spec", "give spec.pytorchReplicaSpecs")
     known.refuse_unknown(spec, known.SPEC)
     _check_processes(spec)
     _check_run_policy(spec.at("runPolicy"))
@@ -53,10 +52,8 @@ def _check_metadata(metadata: Spot) -> None:
     known.refuse_unknown(metadata, known.METADATA)
     for key in ("ownerReferences", "finalizers"):
         spot = metadata.at(key)
-        if spot.items():
-            raise spot.refuse(
-                f"{key} would let others decide when the job is deleted", hint="remove it"
-            )
+        why = f"{key} would let others decide when the job is deleted"
+        spot.demand(not spot.items(), why, "remove it")
 
 
 def _check_processes(spec: Spot) -> None:
@@ -87,12 +84,12 @@ def _check_run_policy(policy: Spot) -> None:
         if not spot.is_missing:
             spot.whole(0, 2**31 - 1)
     owner = policy.at("managedBy")
-    if owner.text() not in {"", OPERATOR}:
-        raise owner.refuse(
-            f"a job managed by {owner.text()[:80]} is ignored by the training operator",
-            allowed=(OPERATOR,),
-            hint="remove managedBy",
-        )
+    owner.demand(
+        owner.text() in {"", OPERATOR},
+        f"a job managed by {owner.text()[:80]} is ignored by the training operator",
+        "remove managedBy",
+        allowed=(OPERATOR,),
+    )
 
 
 def _check_scheduling(policy: Spot, total: int) -> None:
@@ -100,29 +97,30 @@ def _check_scheduling(policy: Spot, total: int) -> None:
     least = policy.at("minAvailable")
     if not least.is_missing:
         require_whole_gang(least, least.whole(1, MAX_REPLICAS + 1), total)
-    if not policy.at("minResources").is_missing:
-        raise policy.at("minResources").refuse(
-            "minResources is not supported yet",
-            hint="leave it out: the gateway computes what the gang needs",
-            kind=NotSupportedYet,
-        )
+    resources = policy.at("minResources")
+    resources.demand(
+        resources.is_missing,
+        "minResources is not supported yet",
+        "leave it out: the gateway computes what the gang needs",
+        kind=NotSupportedYet,
+    )
 
 
 def require_whole_gang(spot: Spot, least: int, total: int) -> None:
     """Refuse a minimum that is not the whole gang."""
-    if least > total:
-        raise spot.refuse(
-            f"{least} pods at least, but the job has {total}",
-            allowed=(str(total),),
-            hint="lower it, or leave it out",
-        )
-    if least < total:
-        raise spot.refuse(
-            "starting fewer pods than the whole gang is not supported yet",
-            allowed=(str(total),),
-            hint="leave it out: all pods start together",
-            kind=NotSupportedYet,
-        )
+    spot.demand(
+        least <= total,
+        f"{least} pods at least, but the job has {total}",
+        "lower it, or leave it out",
+        allowed=(str(total),),
+    )
+    spot.demand(
+        least >= total,
+        "starting fewer pods than the whole gang is not supported yet",
+        "leave it out: all pods start together",
+        allowed=(str(total),),
+        kind=NotSupportedYet,
+    )
 
 
 def _check_replicas(specs: Spot) -> dict[str, int]:
@@ -134,8 +132,7 @@ def _check_replicas(specs: Spot) -> dict[str, int]:
                 allowed=types,
                 hint=did_you_mean(key, types, "a PyTorchJob has Master and Worker"),
             )
-    if not specs.fields():
-        raise specs.refuse("the job has no replicas", hint="give Master, Worker or both")
+    specs.demand(bool(specs.fields()), "the job has no replicas", "give Master, Worker or both")
     return {each: _check_replica(specs.at(each), each) for each in types if each in specs.value}
 
 
@@ -145,78 +142,81 @@ def _check_replica(replica: Spot, kind: ReplicaType) -> int:
     template = replica.at("template")
     known.refuse_unknown(template, known.TEMPLATE)
     inner = template.at("spec", "restartPolicy")
-    if not inner.is_missing and inner.value != replica.at("restartPolicy").value:
-        raise inner.refuse(
-            "the operator ignores the restartPolicy of a pod template",
-            allowed=RESTART_POLICIES,
-            hint=f"move it up, beside replicas of {kind}",
-        )
+    inner.text()
+    inner.demand(
+        inner.value in {None, replica.at("restartPolicy").text()},
+        "the operator ignores the restartPolicy of a pod template",
+        f"move it up, beside replicas of {kind}",
+        allowed=RESTART_POLICIES,
+    )
     return _replica_count(replica.at("replicas"), kind)
 
 
 def _replica_count(spot: Spot, kind: ReplicaType) -> int:
     if spot.is_missing:
         return 1
-    if kind is ReplicaType.WORKER and spot.value == 0 and not isinstance(spot.value, bool):
-        raise spot.refuse(
-            "the operator refuses 0 workers",
-            allowed=(f"1 to {MAX_REPLICAS}",),
-            hint="leave Worker out",
-        )
-    count = spot.whole(1, MAX_REPLICAS)
-    if kind is ReplicaType.MASTER and count != 1:
-        raise spot.refuse(
+    count = spot.whole(0, MAX_REPLICAS)
+    if kind is ReplicaType.MASTER:
+        spot.demand(
+            count == 1,
             f"a PyTorchJob has exactly 1 Master, not {count}",
+            "write replicas: 1, and make the others Worker",
             allowed=("1",),
-            hint="write replicas: 1, and make the others Worker",
         )
+    spot.demand(
+        count > 0,
+        "the operator refuses 0 workers",
+        "leave Worker out",
+        allowed=(f"1 to {MAX_REPLICAS}",),
+    )
     return count
 
 
 def _check_elastic(spec: Spot, counts: dict[str, int]) -> None:
     policy = spec.at("elasticPolicy")
-    workers = counts.get(ReplicaType.WORKER)
+    workers = counts.get(ReplicaType.WORKER, 0)
     if policy.is_missing:
-        if ReplicaType.MASTER not in counts:
-            raise spec.at("pytorchReplicaSpecs").refuse(
-                "with neither a Master nor an elasticPolicy no pod gets MASTER_ADDR or RANK",
-                allowed=("Master", "elasticPolicy"),
-                hint="add a Master with replicas: 1, or an elasticPolicy",
-            )
+        spec.at("pytorchReplicaSpecs").demand(
+            ReplicaType.MASTER in counts,
+            "with neither a Master nor an elasticPolicy no pod gets MASTER_ADDR or RANK",
+            "add a Master with replicas: 1, or an elasticPolicy",
+            allowed=("Master", "elasticPolicy"),
+        )
         return
     known.refuse_unknown(policy, known.ELASTIC_POLICY)
-    if workers is None:
-        raise policy.refuse("an elasticPolicy needs Worker replicas", hint="add Worker")
-    if not policy.at("metrics").is_missing:
-        raise policy.at("metrics").refuse(
-            "scaling by metrics is not supported yet: it would add pods without devices",
-            hint="remove metrics, and set minReplicas and maxReplicas to the Worker's replicas",
-            kind=NotSupportedYet,
-        )
+    policy.demand(workers > 0, "an elasticPolicy needs Worker replicas", "add Worker")
+    metrics, processes = policy.at("metrics"), policy.at("nProcPerNode")
+    metrics.demand(
+        metrics.is_missing,
+        "scaling by metrics is not supported yet: it would add pods without devices",
+        "remove metrics, and set minReplicas and maxReplicas to the Worker's replicas",
+        kind=NotSupportedYet,
+    )
     policy.at("rdzvBackend").choice(RENDEZVOUS)
     _check_elastic_range(policy, workers)
-    if not policy.at("nProcPerNode").is_missing and not spec.at("nprocPerNode").is_missing:
-        raise policy.at("nProcPerNode").refuse(
-            "the number of processes is given twice", hint="keep spec.nprocPerNode only"
-        )
+    processes.demand(
+        processes.is_missing or spec.at("nprocPerNode").is_missing,
+        "the number of processes is given twice",
+        "keep spec.nprocPerNode only",
+    )
 
 
 def _check_elastic_range(policy: Spot, workers: int) -> None:
     lowest, highest = policy.at("minReplicas"), policy.at("maxReplicas")
     least = workers if lowest.is_missing else lowest.whole(1, MAX_REPLICAS)
     most = workers if highest.is_missing else highest.whole(1, MAX_REPLICAS)
-    if least > most or not least <= workers <= most:
-        raise InvalidInput(
-            f"{lowest.pointer}: {least} to {most} workers, and {workers} replicas, do not agree",
-            pointer=(lowest if least > workers or least > most else highest).pointer,
-            value={"minReplicas": least, "replicas": workers, "maxReplicas": most},
+    for spot, is_fine in ((lowest, least <= workers), (highest, workers <= most)):
+        spot.demand(
+            is_fine,
+            f"{least} to {most} workers, and {workers} replicas, do not agree",
+            "set all three to the number of workers",
             allowed=("minReplicas <= replicas <= maxReplicas",),
-            hint="set all three to the number of workers",
         )
-    if least != most:
-        raise (lowest if least != workers else highest).refuse(
+    for spot, bound in ((lowest, least), (highest, most)):
+        spot.demand(
+            bound == workers,
             "a changing number of workers is not supported yet",
+            "set minReplicas and maxReplicas to the Worker's replicas",
             allowed=(str(workers),),
-            hint="set minReplicas and maxReplicas to the Worker's replicas",
             kind=NotSupportedYet,
         )

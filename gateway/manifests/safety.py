@@ -6,7 +6,7 @@ Only the gateway's reserved names stay refused when unsafe templates are allowed
 """
 
 from collections.abc import Iterator
-from typing import Final, NoReturn
+from typing import Final
 
 from gateway.core.vocabulary import ENVIRONMENT_PREFIX
 from gateway.errors import UnsafeTemplate
@@ -40,8 +40,16 @@ CAPABILITIES: Final = frozenset(
         "SYS_CHROOT",
     ]
 )
-_POD_FLAGS: Final = ("hostNetwork", "hostPID", "hostIPC")
-_ACCOUNTS: Final = ("serviceAccountName", "serviceAccount")
+_POD_FLAGS: Final = {
+    "hostNetwork": "the node's network is shared by all its pods",
+    "hostPID": "the node's processes could be seen and stopped",
+    "hostIPC": "the node's shared memory could be read",
+}
+_POD_TEXTS: Final = {
+    "serviceAccountName": "a service account may hold rights that the user does not",
+    "serviceAccount": "a service account may hold rights that the user does not",
+    "nodeName": "nodeName goes around the reservation of devices",
+}
 _DEVICE_ANNOTATIONS: Final = ("cdi.k8s.io/", "scheduling.koordinator.sh/device-")
 _DEVICE_MOUNT: Final = "/var/run/nvidia-container-devices"
 _SYSCTLS: Final = frozenset(
@@ -61,6 +69,7 @@ _SYSCTLS: Final = frozenset(
     ]
 )
 _CONTAINER_LISTS: Final = ("containers", "initContainers", "ephemeralContainers")
+_BESIDE: Final = "{} reaches devices beside the reservation"
 _ALLOWING: Final = "remove it, or ask an admin to allow unsafe templates"
 
 
@@ -71,79 +80,74 @@ def check_reserved(template: Spot) -> None:
         names = [item.at("name") for item in container.at("env").items()]
         names += [item.at("prefix") for item in container.at("envFrom").items()]
         for name in names:
-            if name.text().startswith(ENVIRONMENT_PREFIX):
-                raise name.refuse(
-                    f"{name.text()[:80]} is reserved: the gateway sets {ENVIRONMENT_PREFIX} itself",
-                    hint="rename the variable",
-                    kind=UnsafeTemplate,
-                )
+            name.demand(
+                not name.text().startswith(ENVIRONMENT_PREFIX),
+                f"{name.text()[:80]} is reserved: the gateway sets {ENVIRONMENT_PREFIX} itself",
+                "rename the variable",
+                kind=UnsafeTemplate,
+            )
 
 
 def check_safety(template: Spot) -> None:
     """Refuse what is unsafe. Raises UnsafeTemplate with the first such field."""
     metadata, pod = template.at("metadata"), template.at("spec")
-    if metadata.at("finalizers").items():
-        _refuse(metadata.at("finalizers"), "pods with finalizers would keep their devices")
+    _require_none(metadata.at("finalizers").items(), "pods with finalizers keep their devices")
     for key, spot in metadata.at("annotations").entries():
-        if key.startswith(_DEVICE_ANNOTATIONS):
-            _refuse(spot, f"{key} reaches devices beside the reservation")
+        _require(spot, not key.startswith(_DEVICE_ANNOTATIONS), _BESIDE.format(key))
     _check_pod(pod)
     for container in _containers(pod):
         _check_container(container)
 
 
 def _check_pod(pod: Spot) -> None:
-    for key in _POD_FLAGS:
-        if pod.at(key).flag():
-            _refuse(pod.at(key), f"{key} shares the node's own with the pod")
-    for key in _ACCOUNTS:
-        if pod.at(key).text():
-            _refuse(pod.at(key), "a service account may hold rights that the user does not")
-    if pod.at("nodeName").text():
-        _refuse(pod.at("nodeName"), "nodeName goes around the reservation of devices")
-    if pod.at("ephemeralContainers").items():
-        _refuse(pod.at("ephemeralContainers"), "ephemeral containers are for running pods only")
+    for key, why in _POD_FLAGS.items():
+        _require(pod.at(key), not pod.at(key).flag(), why)
+    for key, why in _POD_TEXTS.items():
+        _require(pod.at(key), not pod.at(key).text(), why)
+    debuggers = pod.at("ephemeralContainers").items()
+    _require_none(debuggers, "ephemeral containers are for running pods only")
     for volume in pod.at("volumes").items():
-        if not volume.at("hostPath").is_missing:
-            _refuse(volume.at("hostPath"), "hostPath opens the node's files to the pod")
+        path = volume.at("hostPath")
+        _require(path, path.is_missing, "hostPath opens the node's files to the pod")
     security = pod.at("securityContext")
     _check_profiles(security)
     for sysctl in security.at("sysctls").items():
-        if sysctl.at("name").text() not in _SYSCTLS:
-            _refuse(sysctl.at("name"), "this kernel setting reaches beyond the pod")
+        name = sysctl.at("name")
+        _require(name, name.text() in _SYSCTLS, "this kernel setting reaches beyond the pod")
 
 
 def _check_container(container: Spot) -> None:
-    security = container.at("securityContext")
-    if security.at("privileged").flag():
-        _refuse(security.at("privileged"), "a privileged container owns the node")
-    for item in security.at("capabilities", "add").items():
-        if item.text() not in CAPABILITIES:
-            _refuse(item, f"the capability {item.text()[:80]} reaches beyond the pod")
-    if security.at("procMount").text() not in {"", "Default"}:
-        _refuse(security.at("procMount"), "an unmasked /proc reaches beyond the pod")
-    _check_profiles(security)
+    _check_security(container.at("securityContext"))
     for port in container.at("ports").items():
-        if port.at("hostPort").value:
-            _refuse(port.at("hostPort"), "hostPort takes a port of the node")
+        _require(port.at("hostPort"), not port.at("hostPort").value, "it takes a port of the node")
     for item in container.at("env").items():
-        if item.at("name").text() in VISIBLE_DEVICES:
-            _refuse(item.at("name"), f"{item.at('name').value} reaches devices of other jobs")
+        name = item.at("name")
+        _require(name, name.text() not in VISIBLE_DEVICES, _BESIDE.format(name.value))
     for mount in container.at("volumeMounts").items():
-        if mount.at("mountPath").text().startswith(_DEVICE_MOUNT):
-            _refuse(mount.at("mountPath"), "this mount reaches devices of other jobs")
+        path = mount.at("mountPath")
+        _require(path, not path.text().startswith(_DEVICE_MOUNT), _BESIDE.format(path.value))
+
+
+def _check_security(security: Spot) -> None:
+    privileged, mount = security.at("privileged"), security.at("procMount")
+    _require(privileged, not privileged.flag(), "a privileged container owns the node")
+    _require(mount, mount.text() in {"", "Default"}, "an unmasked /proc reaches beyond the pod")
+    for item in security.at("capabilities", "add").items():
+        is_known = item.text() in CAPABILITIES
+        _require(item, is_known, f"the capability {item.text()[:80]} reaches beyond the pod")
+    _check_profiles(security)
 
 
 def _check_profiles(security: Spot) -> None:
     """Check what pods and containers have alike: profiles, SELinux, Windows host processes."""
     for key in ("seccompProfile", "appArmorProfile"):
-        if security.at(key, "type").text() == "Unconfined":
-            _refuse(security.at(key, "type"), f"an unconfined {key} reaches beyond the pod")
+        kind = security.at(key, "type")
+        _require(kind, kind.text() != "Unconfined", f"an unconfined {key} reaches beyond the pod")
     for key in ("user", "role"):
-        if security.at("seLinuxOptions", key).text():
-            _refuse(security.at("seLinuxOptions", key), "a chosen SELinux identity is unsafe")
-    if security.at("windowsOptions", "hostProcess").flag():
-        _refuse(security.at("windowsOptions", "hostProcess"), "a host process owns the node")
+        identity = security.at("seLinuxOptions", key)
+        _require(identity, not identity.text(), "a chosen SELinux identity is unsafe")
+    process = security.at("windowsOptions", "hostProcess")
+    _require(process, not process.flag(), "a host process owns the node")
 
 
 def _containers(pod: Spot) -> Iterator[Spot]:
@@ -151,5 +155,10 @@ def _containers(pod: Spot) -> Iterator[Spot]:
         yield from pod.at(key).items()
 
 
-def _refuse(spot: Spot, why: str) -> NoReturn:
-    raise spot.refuse(why, hint=_ALLOWING, kind=UnsafeTemplate)
+def _require(spot: Spot, is_safe: bool, why: str) -> None:  # noqa: FBT001 - reads as a sentence
+    spot.demand(is_safe, why, _ALLOWING, kind=UnsafeTemplate)
+
+
+def _require_none(items: list[Spot], why: str) -> None:
+    for item in items[:1]:
+        _require(item.parent or item, False, why)
