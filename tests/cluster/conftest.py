@@ -22,12 +22,12 @@ FOLDER = Path(__file__).parent
 BUILD_AND_START_SECONDS = 1800
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the first test of the tier wait for a cold build; skip loudly when told to."""
     ours = [item for item in items if FOLDER in item.path.parents]
-    for item in ours:
-        if not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(BUILD_AND_START_SECONDS))
+    if ours:
+        ours[0].add_marker(pytest.mark.timeout(BUILD_AND_START_SECONDS))
     if ours and os.environ.get("SKIP_CLUSTER") == "1":
         print(f"\n!!! SKIP_CLUSTER=1: {len(ours)} cluster tests do NOT run", file=sys.__stderr__)
         for item in ours:
