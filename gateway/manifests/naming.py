@@ -90,9 +90,9 @@ def refuse_reserved(metadata: Spot, kinds: tuple[str, ...]) -> None:
     """Refuse keys under the gateway's own prefix; it writes its plan there itself."""
     for kind in kinds:
         for key, spot in metadata.at(kind).entries():
-            if key.startswith(LABEL_PREFIX):
-                raise spot.refuse(
-                    f"{key} is reserved: the gateway writes {LABEL_PREFIX} keys itself",
-                    hint="remove it; fields of the gateway are annotations of the PyTorchJob",
-                    kind=UnsafeTemplate,
-                )
+            spot.demand(
+                not key.startswith(LABEL_PREFIX),
+                f"{key} is reserved: the gateway writes {LABEL_PREFIX} keys itself",
+                "remove it; fields of the gateway are annotations of the PyTorchJob",
+                kind=UnsafeTemplate,
+            )

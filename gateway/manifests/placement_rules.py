@@ -44,30 +44,31 @@ def _refuse_pod_rules(pod: Spot) -> None:
     refuse_unknown(affinity, AFFINITY)
     for kind in ("podAffinity", "podAntiAffinity"):
         rules = affinity.at(kind, _REQUIRED)
-        if rules.items():
-            raise rules.refuse(
-                f"a required {kind} cannot be promised for a gang that is placed as a whole",
-                hint="make it preferred, or remove it: the gateway packs the gang itself",
-            )
+        rules.demand(
+            not rules.items(),
+            f"a required {kind} cannot be promised for a gang that is placed as a whole",
+            "make it preferred, or remove it: the gateway packs the gang itself",
+        )
     for rule in pod.at("topologySpreadConstraints").items():
-        if rule.at("whenUnsatisfiable").value != "ScheduleAnyway":
-            raise rule.at("whenUnsatisfiable").refuse(
-                "a hard spread cannot be promised for a gang that is placed as a whole",
-                allowed=("ScheduleAnyway",),
-                hint="write whenUnsatisfiable: ScheduleAnyway, or remove the constraint",
-            )
-    scheduler = pod.at("schedulerName")
-    if scheduler.text() not in {"", SCHEDULER}:
-        raise scheduler.refuse(
-            f"the scheduler {scheduler.text()[:80]!r} would place the pods a second time",
-            allowed=(SCHEDULER,),
-            hint="remove schedulerName: the gateway chooses the nodes",
+        mode = rule.at("whenUnsatisfiable")
+        mode.demand(
+            mode.value == "ScheduleAnyway",
+            "a hard spread cannot be promised for a gang that is placed as a whole",
+            "write whenUnsatisfiable: ScheduleAnyway, or remove the constraint",
+            allowed=("ScheduleAnyway",),
         )
-    if pod.at("schedulingGates").items():
-        raise pod.at("schedulingGates").refuse(
-            "a gate of somebody else would keep the gang from starting on its devices",
-            hint="remove it; start the job held instead",
-        )
+    scheduler, gates = pod.at("schedulerName"), pod.at("schedulingGates")
+    scheduler.demand(
+        scheduler.text() in {"", SCHEDULER},
+        f"the scheduler {scheduler.text()[:80]!r} would place the pods a second time",
+        "remove schedulerName: the gateway chooses the nodes",
+        allowed=(SCHEDULER,),
+    )
+    gates.demand(
+        not gates.items(),
+        "a gate of somebody else would keep the gang from starting on its devices",
+        "remove it; start the job held instead",
+    )
 
 
 def _node_affinity(required: Spot) -> NodeTerms:
@@ -80,14 +81,15 @@ def _node_affinity(required: Spot) -> NodeTerms:
 
 
 def _term(term: Spot) -> tuple[NodeRequirement, ...]:
-    if term.at("matchFields").items():
-        raise term.at("matchFields").refuse(
-            "matchFields binds to single nodes by name",
-            hint="use matchExpressions on the label kubernetes.io/hostname",
-        )
-    expressions = term.at("matchExpressions")
-    if not expressions.items():
-        raise expressions.refuse("an empty term matches no node", hint="add an expression")
+    expressions, by_name = term.at("matchExpressions"), term.at("matchFields")
+    by_name.demand(
+        not by_name.items(),
+        "matchFields binds to single nodes by name",
+        "use matchExpressions on the label kubernetes.io/hostname",
+    )
+    expressions.demand(
+        bool(expressions.items()), "an empty term matches no node", "add an expression"
+    )
     return tuple(_requirement(item) for item in expressions.items())
 
 
@@ -112,13 +114,14 @@ def _requirement(spot: Spot) -> NodeRequirement:
 def _toleration(spot: Spot) -> TolerationSpec:
     key, value = spot.at("key").text(), spot.at("value").text()
     operator = spot.at("operator").choice(("Equal", "Exists"), default="Equal")
-    if not key and operator != "Exists":
-        raise spot.refuse(
-            "a toleration without a key tolerates everything, and says so by operator Exists",
-            hint="give the key, or write operator: Exists",
-        )
-    if value and operator == "Exists":
-        raise spot.at("value").refuse("Exists takes no value", hint="remove the value")
+    is_wildcard = operator == "Exists"
+    spot.demand(
+        bool(key) or is_wildcard,
+        "a toleration without a key tolerates everything, and says so by operator Exists",
+        "give the key, or write operator: Exists",
+    )
+    is_fitting = not (value and is_wildcard)
+    spot.at("value").demand(is_fitting, "Exists takes no value", "remove the value")
     effect = spot.at("effect")
     return TolerationSpec.model_validate(
         {

@@ -37,18 +37,18 @@ def check_template(template: Spot) -> None:
     known.refuse_misplaced(pod, known.POD)
     for key, hint in _UNBUILT.items():
         spot = pod.at(key)
-        if not spot.is_missing and spot.value != []:
-            raise spot.refuse(f"{key} is not supported yet", hint=hint, kind=NotSupportedYet)
+        is_unused = spot.is_missing or spot.value == []
+        spot.demand(is_unused, f"{key} is not supported yet", hint, kind=NotSupportedYet)
     containers = pod.at("containers")
-    if not containers.items():
-        raise containers.refuse(
-            f"a pod needs a container named {TRAINER!r}",
-            hint=f"add a container named {TRAINER!r} with an image",
-        )
-    inits = pod.at("initContainers").items()
-    for item in (*containers.items(), *inits):
+    containers.demand(
+        bool(containers.items()),
+        f"a pod needs a container named {TRAINER!r}",
+        f"add a container named {TRAINER!r} with an image",
+    )
+    everyone = [*containers.items(), *pod.at("initContainers").items()]
+    for item in everyone:
         _check_container(item)
-    _refuse_twice([item.at("name") for item in (*containers.items(), *inits)], "container")
+    _refuse_twice([item.at("name") for item in everyone], "container")
     _refuse_twice([item.at("name") for item in pod.at("volumes").items()], "volume")
     _require_trainer(containers)
 
@@ -70,15 +70,7 @@ def _check_container(container: Spot) -> None:
     dns_label(container.at("name"))
     for key in _TEXTS:
         container.at(key).text()
-    image = container.at("image")
-    if not image.text().strip():
-        raise image.refuse("the image is empty", hint="give a container image")
-    if re.search(r"[\s$]", image.text()):
-        hint = "a variable was left unexpanded: run envsubst or fill it in"
-        raise image.refuse(
-            f"{image.text()[:80]!r} is not an image",
-            hint=hint if "$" in image.text() else "remove the spaces",
-        )
+    _check_image(container.at("image"))
     container.at("command").texts()
     container.at("args").texts()
     _check_environment(container.at("env"))
@@ -86,15 +78,25 @@ def _check_container(container: Spot) -> None:
         _check_port(port)
 
 
+def _check_image(image: Spot) -> None:
+    text = image.text().strip()
+    image.demand(bool(text), "the image is empty", "give a container image")
+    unexpanded = "a variable was left unexpanded: run envsubst or fill it in"
+    image.demand("$" not in text, f"{text[:80]!r} is not an image", unexpanded)
+    has_space = re.search(r"\s", image.text()) is not None
+    image.demand(not has_space, f"{text[:80]!r} is not an image", "remove the spaces")
+
+
 def _check_environment(env: Spot) -> None:
     for item in env.items():
         name = item.at("name")
-        if not _VARIABLE.fullmatch(name.text()):
-            raise name.refuse("a variable needs a name without '='", hint="give the name")
-        item.at("value").text()
-        if not item.at("value").is_missing and not item.at("valueFrom").is_missing:
-            raise item.refuse("value and valueFrom are both given", hint="keep one of the two")
-        item.at("valueFrom").fields()
+        is_name = _VARIABLE.fullmatch(name.text()) is not None
+        name.demand(is_name, "a variable needs a name without '='", "give the name")
+        value, source = item.at("value"), item.at("valueFrom")
+        value.text()
+        source.fields()
+        is_one = value.is_missing or source.is_missing
+        item.demand(is_one, "value and valueFrom are both given", "keep one of the two")
     _refuse_twice([item.at("name") for item in env.items()], "variable")
 
 
@@ -109,9 +111,6 @@ def _check_port(port: Spot) -> None:
 def _refuse_twice(names: list[Spot], what: str) -> None:
     seen: set[str] = set()
     for name in names:
-        if name.text() in seen:
-            raise name.refuse(
-                f"the {what} {name.text()[:80]!r} is there twice",
-                hint="rename or remove one of the two",
-            )
+        twice = f"the {what} {name.text()[:80]!r} is there twice"
+        name.demand(name.text() not in seen, twice, "rename or remove one of the two")
         seen.add(name.text())
