@@ -85,17 +85,15 @@ class _PodSetView:
         self.state = scene.room
         offered = flavors_of(queue, scene.snapshot.flavors)
         self.refusals = _refusals(scene, offered, pod_set, passing)
-        allowed: Bool = np.array([not why for why in self.refusals], dtype=np.bool_)
-        self.capacity = scene.room.capacity(pod_set, allowed)
+        self.allowed: Bool = np.array([not why for why in self.refusals], dtype=np.bool_)
+        self.capacity = scene.room.capacity(pod_set, self.allowed)
         self.room = int(self.capacity.sum())
 
     def causes(self) -> Iterator[Cause]:
         """Give a cause for each kind of trouble, and what room there is."""
         total = len(self.refusals)
-        counts: Counter[Trouble] = Counter(
-            trouble for row in range(total) for trouble in self._troubles(row)
-        )
-        for (reason, words), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        troubles = [*self._rule_troubles(), *self._room_troubles()]
+        for count, (reason, words) in sorted(troubles, key=lambda each: (-each[0], each[1])):
             detail = f"{count} of {total} nodes: {words}"
             yield Cause(reason=reason, detail=detail, count=count, total=total)
         fitting = int(np.count_nonzero(self.capacity))
@@ -120,20 +118,28 @@ class _PodSetView:
             total=len(self.refusals),
         )
 
-    def _troubles(self, row: int) -> list[Trouble]:
-        if self.refusals[row]:
-            return [(Reason.NODES_UNAVAILABLE, self.refusals[row])]
-        if not self.state.is_available[row]:
-            return [(Reason.NODES_UNAVAILABLE, self.state.fleet.health[row].value)]
-        if self.capacity[row]:
-            return []
-        lacking = list(_lacking(self.state, row, self.pod_set))
-        if lacking:
-            return [(Reason.GANG_DOES_NOT_FIT, words) for words in lacking]
-        wish = wish_of(self.pod_set)
-        asked = f"{in_words(GPU, wish.gpus)} with {in_words(RDMA, wish.nics)}"
-        words = f"no free set of {asked} near enough for pair rule '{wish.rule}'"
-        return [(Reason.NO_ALIGNED_DEVICES, words)]
+    def _rule_troubles(self) -> Iterator[tuple[int, Trouble]]:
+        """Count the nodes that are out whatever is free on them."""
+        words = Counter(why for why in self.refusals if why)
+        out_of_service = self.allowed & ~self.state.is_available
+        health = self.state.fleet.health
+        words.update(health[row].value for row in np.flatnonzero(out_of_service))
+        for why, count in words.items():
+            yield count, (Reason.NODES_UNAVAILABLE, why)
+
+    def _room_troubles(self) -> Iterator[tuple[int, Trouble]]:
+        """Count the usable nodes without room for a pod by what they lack."""
+        full = self.allowed & self.state.is_available & (self.capacity == 0)
+        unexplained = full.copy()
+        for words, lacking in _lacking(self.state, self.pod_set):
+            unexplained &= ~lacking
+            if (full & lacking).any():
+                yield int((full & lacking).sum()), (Reason.GANG_DOES_NOT_FIT, words)
+        if unexplained.any():
+            wish = wish_of(self.pod_set)
+            asked = f"{in_words(GPU, wish.gpus)} with {in_words(RDMA, wish.nics)}"
+            words = f"no free set of {asked} near enough for pair rule '{wish.rule}'"
+            yield int(unexplained.sum()), (Reason.NO_ALIGNED_DEVICES, words)
 
 
 def _passing_flavors(scene: Scene, queue: Queue, request: RequestClass) -> dict[str, set[str]]:
@@ -150,32 +156,27 @@ def _refusals(
     scene: Scene, flavors: list[Flavor], pod_set: PodSetRequest, passing: set[str] | None
 ) -> list[str]:
     """Say for each node why it is out; only the flavor that a node belongs to has a say."""
-    offered = {flavor.name: flavor for flavor in flavors}
-    names = listed(sorted(offered))
+    refusals = {flavor.name: scene.eligibility.refusals(pod_set, flavor) for flavor in flavors}
+    names = listed(sorted(refusals))
     found = []
     for row, name in enumerate(scene.eligibility.flavor_of):
-        if name in offered and passing is not None and name not in passing:
-            found.append(f"of flavor {name}, for which quota is not enough")
-        elif name in offered:
-            found.append(scene.eligibility.refusals(pod_set, offered[name])[row])
-        else:
+        if name not in refusals:
             found.append(f"not of flavor {names}")
+        elif passing is not None and name not in passing:
+            found.append(f"of flavor {name}, for which quota is not enough")
+        else:
+            found.append(refusals[name][row])
     return found
 
 
-def _lacking(room: Room, row: int, pod_set: PodSetRequest) -> Iterator[str]:
-    columns = dict(zip(room.fleet.resources, room.free[row].tolist(), strict=True))
-    free = {
-        **columns,
-        GPU: int(room.gpu_free[row]).bit_count(),
-        RDMA: int(room.nic_free[row]).bit_count(),
-    }
+def _lacking(room: Room, pod_set: PodSetRequest) -> Iterator[tuple[str, Bool]]:
+    """Give each thing a pod needs, as words for its absence and a mask of the nodes without it."""
     for name, amount in pod_set.per_pod:
-        if free.get(name, 0) < amount:
-            kind = "fewer than" if name in {GPU, RDMA} else "less than"
-            yield f"{kind} {in_words(name, amount).replace(' ', ' free ', 1)}"
-    if free.get(PODS, 1) < 1:
-        yield "no pod may be added"
+        kind = "fewer than" if name in {GPU, RDMA} else "less than"
+        words = f"{kind} {in_words(name, amount).replace(' ', ' free ', 1)}"
+        yield words, room.free_of(name) < amount
+    if PODS in room.fleet.resources:
+        yield "no pod may be added", room.free_of(PODS) < 1
 
 
 def _weight(pod_set: PodSetRequest) -> tuple[int, int]:

@@ -5,11 +5,10 @@ those that turn out not to be needed are dropped again. Each sentence admits the
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from gateway.core.admission.trial import Fit, Scene, tree_of
 from gateway.core.jobs.request import RequestClass
-from gateway.core.placing.room import Room
 from gateway.core.queues.definitions import Queue
 from gateway.core.queues.limits import Shortage, raises_needed
 from gateway.core.resources import GPU, RDMA
@@ -49,10 +48,16 @@ class Question:
     scene: Scene
     queue: Queue
     request: RequestClass
+    answers: dict[Change, Fit | None] = field(default_factory=dict)
 
     def answer(self, change: Change) -> Fit | None:
         """Give how the gang fits with this change; None when it does not."""
-        room = Room(self.scene.snapshot.fleet).empty(change.emptied).heal(change.healed)
+        if change not in self.answers:
+            self.answers[change] = self._try(change)
+        return self.answers[change]
+
+    def _try(self, change: Change) -> Fit | None:
+        room = self.scene.room.afresh().empty(change.emptied).heal(change.healed)
         scene = replace(self.scene, room=room, ignores_quota=change.quota)
         return scene.look(self.queue, loosened(self.request, change.rule))
 

@@ -35,7 +35,7 @@ def never_fits_on(scene: Scene, queue_name: str, request: RequestClass) -> Class
     if not fleet.is_complete:
         return None
     queue = scene.queues[queue_name]
-    idle = Room(fleet).empty(range(len(fleet))).heal(range(len(fleet)))
+    idle = scene.room.afresh().empty(range(len(fleet))).heal(range(len(fleet)))
     details: list[str] = []
     for choice in scene.choices(queue, request):
         words = _quota_words(scene, queue, charges_of(request, choice))

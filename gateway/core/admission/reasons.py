@@ -14,7 +14,7 @@ from gateway.core.admission.never import never_fits_on
 from gateway.core.admission.trial import Fit, Scene, charges_of
 from gateway.core.admission.types import Cause, ClassHold, QuotaStep
 from gateway.core.jobs.request import RequestClass
-from gateway.core.placing.room import Room, with_rule
+from gateway.core.placing.room import with_rule
 from gateway.core.queues.definitions import Queue
 from gateway.core.queues.limits import Shortage, shortages
 from gateway.core.resources.words import counted, listed
@@ -150,7 +150,7 @@ class ReasonFinder:
             is_limit = any(lack.is_borrowing_limit for lack in short)
             return Reason.OVER_BORROWING_LIMIT if is_limit else Reason.OVER_QUOTA
         fleet = self.scene.snapshot.fleet
-        healed = replace(self.scene, room=Room(fleet).heal(range(len(fleet))))
+        healed = replace(self.scene, room=self.scene.room.afresh().heal(range(len(fleet))))
         if healed.look(queue, request):
             return Reason.NODES_UNAVAILABLE
         if not fleet.is_complete and not self._fits_idle(queue, request):
@@ -165,7 +165,7 @@ class ReasonFinder:
         """Whether the nodes known so far could hold it at all; the missing ones might."""
         fleet = self.scene.snapshot.fleet
         rows = range(len(fleet))
-        idle = replace(self.scene, room=Room(fleet).empty(rows).heal(rows))
+        idle = replace(self.scene, room=self.scene.room.afresh().empty(rows).heal(rows))
         return idle.look(queue, request) is not None
 
     def _sum_suffices(self, queue: Queue, request: RequestClass) -> bool:

@@ -45,7 +45,7 @@ class Scene:
 
     def afresh(self) -> "Scene":
         """Give the same snapshot with untouched quota and room."""
-        return replace(self, tree=tree_of(self.snapshot), room=Room(self.snapshot.fleet))
+        return replace(self, tree=tree_of(self.snapshot), room=self.room.afresh())
 
     def choices(self, queue: Queue, request: RequestClass) -> Iterator[FlavorChoice]:
         """Give flavor choices in the queue's order; pod sets that ask for GPUs share one."""

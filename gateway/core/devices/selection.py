@@ -41,6 +41,12 @@ class DeviceWish(NamedTuple):
     siblings: int = 0
     """Pods alike that must still find their devices in what this choice leaves."""
 
+    @property
+    def is_near(self) -> bool:
+        """Whether where the devices hang decides, and not only how many are free."""
+        near = self.rule in {PairRule.SWITCH, PairRule.NUMA}
+        return near and self.is_required and self.gpus > 0 and self.nics > 0
+
 
 @lru_cache(maxsize=65536)
 def choose_devices(
@@ -76,12 +82,10 @@ def pods_on(machine: MachineType, gpu_free: int, nic_free: int, wish: DeviceWish
     by_gpus = gpu_free.bit_count() // wish.gpus if wish.gpus else MANY_PODS
     by_nics = nic_free.bit_count() // wish.nics if wish.nics else MANY_PODS
     most = min(by_gpus, by_nics)
-    if not most or not wish.is_required or not wish.gpus or not wish.nics:
+    if not most or not wish.is_near:
         return most
     layout = layout_of(machine)
-    groups = {PairRule.SWITCH: layout.switches, PairRule.NUMA: layout.numas}.get(wish.rule)
-    if groups is None:
-        return most
+    groups = layout.switches if wish.rule is PairRule.SWITCH else layout.numas
     return pods_that_fit(groups, gpu_free, nic_free, (wish.gpus, wish.nics))
 
 

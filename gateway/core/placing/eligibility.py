@@ -26,14 +26,17 @@ class Eligibility:
             next((f.name for f in by_name if matches_labels(labels, f.node_labels)), "")
             for labels in self.labels
         ]
-        self._known: dict[tuple[str, NodeRules], tuple[str, ...]] = {}
+        self._known: dict[tuple[str, NodeRules], tuple[tuple[str, ...], Bool]] = {}
 
     def nodes(self, pod_set: PodSetRequest, flavor: Flavor) -> Bool:
         """Give a mask of the nodes of this flavor that the pod set's rules allow."""
-        return np.array([not why for why in self.refusals(pod_set, flavor)], dtype=np.bool_)
+        return self._judged(pod_set, flavor)[1]
 
     def refusals(self, pod_set: PodSetRequest, flavor: Flavor) -> tuple[str, ...]:
         """Say for each node why it is out for this pod set; empty when it is not."""
+        return self._judged(pod_set, flavor)[0]
+
+    def _judged(self, pod_set: PodSetRequest, flavor: Flavor) -> tuple[tuple[str, ...], Bool]:
         rules = (
             pod_set.node_selector,
             pod_set.affinity,
@@ -41,9 +44,8 @@ class Eligibility:
         )
         key = (flavor.name, rules)
         if key not in self._known:
-            self._known[key] = tuple(
-                self._refusal(row, flavor, rules) for row in range(len(self.fleet))
-            )
+            why = tuple(self._refusal(row, flavor, rules) for row in range(len(self.fleet)))
+            self._known[key] = why, np.array([not each for each in why], dtype=np.bool_)
         return self._known[key]
 
     def _refusal(self, row: int, flavor: Flavor, rules: NodeRules) -> str:

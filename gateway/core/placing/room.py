@@ -14,6 +14,9 @@ from gateway.core.jobs.request import PodSetRequest, RequestClass
 from gateway.core.resources import GPU, PODS, RDMA
 from gateway.core.vocabulary import PairRule
 
+Known = dict[DeviceWish, dict[tuple[int, int, int], int]]
+"""How many pods fit a node in a state (machine, free GPUs, free NICs), by wish."""
+
 
 @dataclass(frozen=True, slots=True)
 class PodPlace:
@@ -27,8 +30,8 @@ class PodPlace:
 class Room:
     """Free amounts and device masks; rows are nodes in the order of the fleet."""
 
-    def __init__(self, fleet: Fleet) -> None:
-        """Start from the fleet's free state."""
+    def __init__(self, fleet: Fleet, known: Known | None = None) -> None:
+        """Start from the fleet's free state; `known` are answers of another room of this fleet."""
         self.fleet = fleet
         self.free = fleet.free.copy()
         self.gpu_free = fleet.gpu_free.copy()
@@ -36,7 +39,11 @@ class Room:
         self.is_available: Bool = fleet.is_available.copy()
         self.ports: dict[int, set[int]] = {}
         self._taken: list[tuple[PodPlace, Int64, tuple[int, ...]]] = []
-        self._devices: dict[tuple[int, int, int, DeviceWish], int] = {}
+        self._known: Known = {} if known is None else known
+
+    def afresh(self) -> "Room":
+        """Give another room in the fleet's own state, that shares what is known of its machines."""
+        return Room(self.fleet, self._known)
 
     def empty(self, rows: Iterable[int]) -> "Room":
         """Treat everything on these nodes as free."""
@@ -112,6 +119,14 @@ class Room:
         choice = choose_devices(machine, int(self.gpu_free[row]), int(self.nic_free[row]), wish)
         return PodPlace(row, choice.gpu_mask, choice.nic_mask) if choice else None
 
+    def free_of(self, resource: str) -> Int64:
+        """Give what each node has free of one resource; nothing where nobody has it."""
+        if resource in self.fleet.resources:
+            return self.free[:, self.fleet.resources.index(resource)]
+        mask = {GPU: self.gpu_free, RDMA: self.nic_free}.get(resource)
+        count = np.zeros(len(self.fleet)) if mask is None else np.bitwise_count(mask)
+        return count.astype(np.int64)
+
     def free_sums(self, usable: Bool) -> dict[str, int]:
         """Give what these nodes have free together; pods without end where nobody counts them."""
         amounts = zip(self.fleet.resources, self.free[usable].sum(axis=0).tolist(), strict=True)
@@ -142,19 +157,19 @@ class Room:
 
     def _limit_by_devices(self, pods: Int64, pod_set: PodSetRequest) -> None:
         wish = wish_of(pod_set)
-        if not wish.gpus and not wish.nics:
+        for free, wanted in ((self.gpu_free, wish.gpus), (self.nic_free, wish.nics)):
+            if wanted:
+                np.minimum(pods, np.bitwise_count(free) // wanted, out=pods)
+        if not wish.is_near:
             return
         # Nodes in the same state give the same answer, and there are few states.
-        for row in np.flatnonzero(pods).tolist():
-            kind, gpus, nics = (
-                int(self.fleet.machine[row]),
-                int(self.gpu_free[row]),
-                int(self.nic_free[row]),
-            )
-            key = (kind, gpus, nics, wish)
-            if key not in self._devices:
-                self._devices[key] = pods_on(self.fleet.machines[kind], gpus, nics, wish)
-            pods[row] = min(int(pods[row]), self._devices[key])
+        known = self._known.setdefault(wish, {})
+        rows = np.flatnonzero(pods)
+        columns = (self.fleet.machine, self.gpu_free, self.nic_free)
+        states = list(zip(*(column[rows].tolist() for column in columns), strict=True))
+        for state in set(states) - set(known):
+            known[state] = pods_on(self.fleet.machines[state[0]], *state[1:], wish)
+        pods[rows] = np.minimum(pods[rows], [known[state] for state in states])
 
 
 def unknown_resources(fleet: Fleet, pod_set: PodSetRequest) -> tuple[str, ...]:
