@@ -24,14 +24,16 @@ from gateway.backends.kubeflow.answers import (
 from gateway.backends.kubeflow.calls import JOBS_ROOT, Calls
 from gateway.backends.kubeflow.client import KubernetesTransport, Transport
 from gateway.backends.kubeflow.deadline import Deadline
-from gateway.backends.kubeflow.gates import GateView, has_open_pod, look, opening_patch
+from gateway.backends.kubeflow.gates import GateView, Opening, has_open_pod, look, opening_patch
 from gateway.backends.kubeflow.inventory import nodes_seen
-from gateway.backends.kubeflow.json_paths import Json, at, text_at
+from gateway.backends.kubeflow.json_paths import Json, text_at
 from gateway.backends.kubeflow.logs import LogReader
 from gateway.backends.kubeflow.names import OPENED_ANNOTATION, RECREATED_ANNOTATION
 from gateway.backends.kubeflow.observation import (
     is_being_deleted,
     is_same,
+    is_suspended,
+    may_start,
     observation_of,
     outcome_of,
     recreated_uids,
@@ -92,9 +94,7 @@ class KubeflowBackend:
         deadline = self._deadline()
         for _ in range(MOST_TRIES):
             job = self._live_job(launch, ref, deadline)
-            if job is None or outcome_of(job) is not ObjectOutcome.UNDECIDED:
-                return
-            if at(job, "spec", "runPolicy", "suspend") is not True:
+            if job is None or not may_start(job):
                 return
             _refuse_disagreement(job, launch)
             if self._try_unsuspend(job, deadline):
@@ -105,20 +105,19 @@ class KubeflowBackend:
         """Pin and open the whole gang, later each re-created replica alone."""
         deadline = self._deadline()
         job = self._live_job(launch, ref, deadline)
-        if job is None or at(job, "spec", "runPolicy", "suspend") is True:
+        if job is None or is_suspended(job):
             return False
         pods = self._calls.pods_of(ref, deadline)
         view = look(launch, pods)
-        is_started = was_opened(job) or has_open_pod(launch, pods)
-        if not view.is_complete and not is_started:
-            return False
         if was_opened(job):
-            self._record_recreated(launch, ref, view, deadline)
-        if not self._open(launch, view, deadline) or not view.is_complete:
+            self._record_recreated(launch, job, view, deadline)
+            return self._open(launch, view, deadline)
+        if not view.is_complete and not has_open_pod(launch, pods):
             return False
-        if not was_opened(job):
+        is_open = self._open(launch, view, deadline)
+        if is_open:
             self._annotate(launch, ref, {OPENED_ANNOTATION: "true"}, deadline)
-        return True
+        return is_open
 
     def observe(self, launch: Launch, ref: ObjectRef) -> Observation:
         """Look at the object and at its pods, also at those that outlive it."""
@@ -180,7 +179,7 @@ class KubeflowBackend:
     def _check_created(self, job: Json, launch: Launch, deadline: Deadline) -> None:
         """Read back what was stored; an object that would not behave as planned is removed."""
         words = disagreement(job, launch)
-        if at(job, "spec", "runPolicy", "suspend") is not True:
+        if not is_suspended(job):
             words = words or "something in the cluster unsuspended it at once"
         if words:
             self._calls.delete_job(_ref(job), deadline)
@@ -196,7 +195,7 @@ class KubeflowBackend:
             )
         except (ObjectAbsent, ObjectChanged):
             return False
-        if at(changed, "spec", "runPolicy", "suspend") is True:
+        if is_suspended(changed):
             raise ClusterRejected(
                 f"something in the cluster keeps {text_at(job, 'metadata', 'name')} suspended",
                 hint="is the namespace managed by Kueue? only one queue can own a job",
@@ -204,27 +203,29 @@ class KubeflowBackend:
         return True
 
     def _open(self, launch: Launch, view: GateView, deadline: Deadline) -> bool:
-        """Open what is to be opened; False when a pod changed meanwhile or time ran out."""
-        all_open = True
-        for opening in view.openings:
-            if deadline.is_near(RESERVE_SECONDS):
-                return False
-            try:
-                self._calls.patch_pod(opening.pod, opening_patch(launch, opening), deadline)
-            except (ObjectAbsent, ObjectChanged):
-                all_open = False  # the next pass sees it anew
-        return all_open
+        """Open what is to be opened; True once every planned replica is open."""
+        opened = [self._open_one(launch, opening, deadline) for opening in view.openings]
+        return view.is_complete and all(opened)
+
+    def _open_one(self, launch: Launch, opening: Opening, deadline: Deadline) -> bool:
+        """Open one pod; False when it changed meanwhile or time ran out: the next pass goes on."""
+        if deadline.is_near(RESERVE_SECONDS):
+            return False
+        try:
+            self._calls.patch_pod(opening.pod, opening_patch(launch, opening), deadline)
+        except (ObjectAbsent, ObjectChanged):
+            return False
+        return True
 
     def _record_recreated(
-        self, launch: Launch, ref: ObjectRef, view: GateView, deadline: Deadline
+        self, launch: Launch, job: Json, view: GateView, deadline: Deadline
     ) -> None:
         """Note the UIDs of re-created pods before they are opened, so that none is forgotten."""
         new = {text_at(opening.pod, "metadata", "uid") for opening in view.openings}
-        job = self._get(launch, deadline)
         known = recreated_uids(job)
-        if new <= known or len(known) >= MOST_RECORDED:
-            return
-        self._annotate(launch, ref, {RECREATED_ANNOTATION: ",".join(sorted(known | new))}, deadline)
+        if not new <= known and len(known) < MOST_RECORDED:
+            noted = {RECREATED_ANNOTATION: ",".join(sorted(known | new))}
+            self._annotate(launch, _ref(job), noted, deadline)
 
     def _annotate(
         self, launch: Launch, ref: ObjectRef, values: dict[str, Any], deadline: Deadline

@@ -138,10 +138,9 @@ def _configuration(kubeconfig: Path | None) -> client.Configuration:
 def _whole(response: urllib3.BaseHTTPResponse, deadline: Deadline | None) -> Answer:
     try:
         body = _body(response, deadline)
-    except BaseException:
-        response.close()  # half an answer must not go back into the pool
-        raise
-    response.release_conn()
+        response.release_conn()
+    finally:
+        response.close()  # of a half-read answer also the connection, of a whole one no more
     headers = {name.lower(): value for name, value in response.headers.items()}
     return Answer(status=response.status, headers=headers, body=body)
 

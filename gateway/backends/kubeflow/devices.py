@@ -69,21 +69,23 @@ def _catalogued(node: Json) -> tuple[DeviceSeen, ...]:
 
 
 def _annotated(node: Json) -> tuple[DeviceSeen, ...]:
-    written = texts_at(node, "metadata", "annotations").get(TOPOLOGY_ANNOTATION, "")
+    """Read the annotation; a list with a single entry that is no good is set aside as a whole."""
+    entries = _entries(texts_at(node, "metadata", "annotations").get(TOPOLOGY_ANNOTATION, ""))
+    devices = tuple(device for device in map(_device, entries) if device is not None)
+    names = {(device.kind, device.ordinal) for device in devices}
+    return devices if len(names) == len(entries) else ()
+
+
+def _entries(written: str) -> list[object]:
     try:
         entries = json.loads(written) if written else []
     except (ValueError, RecursionError):
-        return ()
-    if not isinstance(entries, list) or len(entries) > MOST_DEVICES:
-        return ()
-    devices = [_device(entry) for entry in entries]
-    found = tuple(device for device in devices if device is not None)
-    names = {(device.kind, device.ordinal) for device in found}
-    return found if len(found) == len(devices) == len(names) else ()
+        return []
+    return entries if isinstance(entries, list) and len(entries) <= MOST_DEVICES else []
 
 
 def _device(entry: object) -> DeviceSeen | None:
-    """Read one device; None when it is not usable, so that the whole list is set aside."""
+    """Read one device; None when it is not usable."""
     kind, ordinal = text_at(entry, "kind"), whole_at(entry, "ordinal")
     if kind not in set(DeviceKind) or ordinal is None or not 0 <= ordinal < MOST_DEVICES:
         return None

@@ -111,19 +111,28 @@ def _reviews(
     where = f" in {namespace}" if namespace else ""
     file = "job-namespace/role-binding.yaml" if namespace else "base/fleet-reader.yaml"
     for permission in wanted:
-        resource, _, subresource = permission.resource.partition("/")
-        attributes = {
-            "group": permission.group,
-            "resource": resource,
-            "subresource": subresource,
-            "verb": permission.verb,
-            "namespace": namespace,
-        }
-        try:
-            review = calls.review_access(attributes, Deadline(settings.call_seconds))
-            is_ok = at(review, "status", "allowed") is True
-            detail = "permitted" if is_ok else "not permitted"
-        except UNEXPECTED as error:
-            is_ok, detail = False, str(error)
-        fix = "" if is_ok else f"apply deploy/{file}"
-        yield Check(name=f"{permission}{where}", ok=is_ok, detail=detail, fix=fix)
+        problem = _problem(calls, settings, permission, namespace)
+        yield Check(
+            name=f"{permission}{where}",
+            ok=not problem,
+            detail=problem or "permitted",
+            fix=f"apply deploy/{file}" if problem else "",
+        )
+
+
+def _problem(
+    calls: Calls, settings: KubeflowSettings, permission: Permission, namespace: str
+) -> str:
+    resource, _, subresource = permission.resource.partition("/")
+    attributes = {
+        "group": permission.group,
+        "resource": resource,
+        "subresource": subresource,
+        "verb": permission.verb,
+        "namespace": namespace,
+    }
+    try:
+        review = calls.review_access(attributes, Deadline(settings.call_seconds))
+    except UNEXPECTED as error:
+        return str(error)
+    return "" if at(review, "status", "allowed") is True else "not permitted"

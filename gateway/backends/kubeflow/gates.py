@@ -44,16 +44,16 @@ def look(launch: Launch, pods: Sequence[Json]) -> GateView:
     Raises:
         ClusterRejected: a pod asks for more devices than are reserved for it.
     """
-    by_place = {place_of(pod): pod for pod in pods if not is_leaving(pod)}
+    plan = plan_of(launch)
+    here = {place: pod for pod in pods if (place := place_of(pod)) in plan and not is_leaving(pod)}
     openings = [
-        Opening(pod=by_place[place], planned=planned)
-        for place, planned in plan_of(launch).items()
-        if place in by_place and has_gate(by_place[place])
+        Opening(pod=here[place], planned=plan[place])
+        for place in plan
+        if has_gate(here.get(place, {}))
     ]
     for opening in openings:
         _refuse_misfit(opening)
-    missing = plan_of(launch).keys() - by_place.keys()
-    return GateView(openings=tuple(openings), is_complete=not missing)
+    return GateView(openings=tuple(openings), is_complete=here.keys() == plan.keys())
 
 
 def has_open_pod(launch: Launch, pods: Sequence[Json]) -> bool:

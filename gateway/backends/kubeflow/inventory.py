@@ -13,7 +13,7 @@ from gateway.backends.base import DeviceSeen, NodeSeen
 from gateway.backends.kubeflow.devices import devices_of, machine_type_of
 from gateway.backends.kubeflow.json_paths import Json, at, items_at, mapping_at, text_at, texts_at
 from gateway.backends.kubeflow.names import JOB_ID_LABEL, KIND, is_gpu, is_rdma
-from gateway.backends.kubeflow.requests import amounts_of, effective_requests
+from gateway.backends.kubeflow.requests import Requests, amounts_of, effective_requests
 from gateway.core.resources import PODS
 from gateway.core.vocabulary import DeviceHealth, DeviceKind
 
@@ -36,6 +36,17 @@ class _Use:
     has_gpu: bool = False
     has_rdma: bool = False
 
+    def add(self, requests: Requests) -> None:
+        """Count one pod."""
+        self.amounts[PODS] += 1
+        for resource, amount in requests.items():
+            if is_gpu(resource):
+                self.has_gpu |= amount > 0
+            elif is_rdma(resource):
+                self.has_rdma |= amount > 0
+            else:
+                self.amounts[resource] += amount
+
 
 def nodes_seen(nodes: Sequence[Json], pods: Sequence[Json]) -> list[NodeSeen]:
     """Give every node with health, devices and foreign use, by name."""
@@ -55,18 +66,8 @@ def is_own_pod(pod: Json) -> bool:
 def _foreign_use(pods: Sequence[Json]) -> dict[str, _Use]:
     use: dict[str, _Use] = defaultdict(_Use)
     for pod in pods:
-        node = text_at(pod, "spec", "nodeName")
-        if not node or text_at(pod, "status", "phase") in ENDED or is_own_pod(pod):
-            continue
-        seen = use[node]
-        seen.amounts[PODS] += 1
-        for resource, amount in effective_requests(pod).items():
-            if is_gpu(resource):
-                seen.has_gpu |= amount > 0
-            elif is_rdma(resource):
-                seen.has_rdma |= amount > 0
-            else:
-                seen.amounts[resource] += amount
+        if text_at(pod, "status", "phase") not in ENDED and not is_own_pod(pod):
+            use[text_at(pod, "spec", "nodeName")].add(effective_requests(pod))
     return use
 
 

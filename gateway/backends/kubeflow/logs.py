@@ -64,23 +64,19 @@ class LogReader:
         self, pieces: Iterator[bytes] | None, reopen: Callable[[str], Iterator[bytes] | None]
     ) -> Iterator[str]:
         """Give lines across broken streams; time stamps tell what was given already."""
-        last = ""
-        while True:
-            if pieces is None:
-                self._sleep(WAIT_SECONDS)
-                pieces = reopen(last)
-                continue
+        while pieces is None:
+            self._sleep(WAIT_SECONDS)
+            pieces = reopen("")
+        cursor = _Cursor()
+        while pieces is not None:
             try:
-                for stamp, line in map(_stamped, _lines(pieces)):
-                    if not stamp or stamp > last:
-                        last = stamp or last
-                        yield line
+                yield from cursor.new_lines(pieces)
             except ClusterUnreachable:
-                if not last:
+                if not cursor.last:
                     raise
-                pieces = reopen(last)  # silent for long, or cut
-                continue
-            return
+                pieces = reopen(cursor.last)  # silent for long, or cut
+            else:
+                return
 
     def _open(
         self, launch: Launch, planned: PlannedPod, query: dict[str, str], idle_seconds: float
@@ -100,6 +96,20 @@ class LogReader:
                 hint="it has not been created yet, or it was removed when the attempt ended",
             ) from error
         raise ClusterRejected(f"the cluster did not give the log of pod {name}")
+
+
+class _Cursor:
+    """Remembers the time stamp of the last line that was given."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+    def new_lines(self, pieces: Iterator[bytes]) -> Iterator[str]:
+        """Give the lines after the last one; lines without a stamp as they come."""
+        for stamp, line in map(_stamped, _lines(pieces)):
+            if not stamp or stamp > self.last:
+                self.last = stamp or self.last
+                yield line
 
 
 def _is_waiting(answer: Answer) -> bool:

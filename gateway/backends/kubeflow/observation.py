@@ -43,7 +43,7 @@ def observation_of(
     return Observation(
         exists=own is not None and not is_being_deleted(own),
         uid=ref.uid if own is not None else "",
-        is_suspended=at(own, "spec", "runPolicy", "suspend") is True,
+        is_suspended=is_suspended(own),
         outcome=outcome,
         replicas=replicas,
         recreations=recreations_of(own, pods),
@@ -60,6 +60,16 @@ def is_same(job: Json | None, ref: ObjectRef) -> bool:
 def is_being_deleted(job: Json) -> bool:
     """Whether somebody asked for its deletion."""
     return bool(text_at(job, "metadata", "deletionTimestamp"))
+
+
+def is_suspended(job: Json | None) -> bool:
+    """Whether the operator is told to run nothing of it."""
+    return at(job, "spec", "runPolicy", "suspend") is True
+
+
+def may_start(job: Json) -> bool:
+    """Whether it waits to be unsuspended and has no result yet."""
+    return is_suspended(job) and outcome_of(job) is ObjectOutcome.UNDECIDED
 
 
 def outcome_of(job: Json | None) -> ObjectOutcome:
@@ -111,12 +121,13 @@ def _message(launch: Launch, job: Json | None, replicas: Sequence[ReplicaSeen]) 
     if violations:
         return "; ".join(violations)[:MOST_MESSAGE]
     failed = condition(job, "Failed")
-    if failed is None:
-        return ""
-    for replica in replicas:
-        if replica.phase is ReplicaPhase.FAILED:
-            return _failure(replica)[:MOST_MESSAGE]
-    return text_at(failed, "message")[:MOST_MESSAGE]
+    return "" if failed is None else _why(failed, replicas)[:MOST_MESSAGE]
+
+
+def _why(failed: Json, replicas: Sequence[ReplicaSeen]) -> str:
+    """Give the first failed replica's words, else the operator's."""
+    broken = (replica for replica in replicas if replica.phase is ReplicaPhase.FAILED)
+    return next(map(_failure, broken), text_at(failed, "message"))
 
 
 def _failure(replica: ReplicaSeen) -> str:

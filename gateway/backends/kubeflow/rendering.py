@@ -39,6 +39,7 @@ OWNED_POLICIES: Final = frozenset(
     }
 )
 """Parts of runPolicy that the gateway enforces itself, because the operator does so badly."""
+CONTAINERS: Final = ("initContainers", "containers")
 CLIENT_ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -98,13 +99,17 @@ def disagreement(job: Json, launch: Launch) -> str:
         return "Kueue put its label on it, so two queues would start and stop the same job"
     counts = Counter(pod.pod_set for pod in launch.pods)
     replicas = mapping_at(job, "spec", REPLICA_SPECS)
-    for name, count in counts.items():
-        if at(replicas, name, "replicas") != count:
-            return f"{name} has {at(replicas, name, 'replicas')} replicas, {count} are reserved"
-        template_spec = mapping_at(replicas, name, "template", "spec")
-        gates = [text_at(gate, "name") for gate in items_at(template_spec, "schedulingGates")]
-        if SCHEDULING_GATE not in gates:
-            return f"the pods of {name} lost the scheduling gate {SCHEDULING_GATE}"
+    found = (_replica_disagreement(replicas, name, count) for name, count in counts.items())
+    return next(filter(None, found), "")
+
+
+def _replica_disagreement(replicas: Json, name: str, count: int) -> str:
+    stored = at(replicas, name, "replicas")
+    if stored != count:
+        return f"{name} has {stored} replicas, {count} are reserved"
+    gates = items_at(replicas, name, "template", "spec", "schedulingGates")
+    if SCHEDULING_GATE not in {text_at(gate, "name") for gate in gates}:
+        return f"the pods of {name} lost the scheduling gate {SCHEDULING_GATE}"
     return ""
 
 
@@ -134,23 +139,24 @@ def _template(launch: Launch, replicas: Json, name: str, priority_class: str) ->
 
 
 def _pod_spec(spec: Json, priority_class: str) -> Json:
-    gates = [
-        gate for gate in items_at(spec, "schedulingGates") if at(gate, "name") != SCHEDULING_GATE
-    ]
-    changed = {
-        **spec,
+    containers = {key: items_at(spec, key) for key in CONTAINERS if key in spec}
+    return {
+        **(_prioritised(spec, priority_class) if priority_class else spec),
+        **{key: [_container(entry) for entry in entries] for key, entries in containers.items()},
         "schedulerName": text_at(spec, "schedulerName") or DEFAULT_SCHEDULER,
-        "schedulingGates": [*gates, {"name": SCHEDULING_GATE}],
+        "schedulingGates": [*_other_gates(spec), {"name": SCHEDULING_GATE}],
     }
-    if priority_class:
-        # Admission computes these two from the class and refuses others.
-        changed.pop("priority", None)
-        changed.pop("preemptionPolicy", None)
-        changed["priorityClassName"] = priority_class
-    for containers in ("initContainers", "containers"):
-        if containers in spec:
-            changed[containers] = [_container(entry) for entry in items_at(spec, containers)]
-    return changed
+
+
+def _prioritised(spec: Json, priority_class: str) -> Json:
+    # Admission computes the two that are left out from the class and refuses others.
+    kept = {key: spec[key] for key in spec if key not in {"priority", "preemptionPolicy"}}
+    return {**kept, "priorityClassName": priority_class}
+
+
+def _other_gates(spec: Json) -> list[Json]:
+    gates = items_at(spec, "schedulingGates")
+    return [gate for gate in gates if text_at(gate, "name") != SCHEDULING_GATE]
 
 
 def _container(container: Json) -> Json:

@@ -23,6 +23,7 @@ from gateway.core.vocabulary import SCHEDULING_GATE
 
 MOST_MESSAGE: Final = 300
 UNKNOWN_INDEX: Final = -1
+ENDED: Final = {"Succeeded": ReplicaPhase.SUCCEEDED, "Failed": ReplicaPhase.FAILED}
 INFRASTRUCTURE_REASONS: Final = frozenset(
     {
         "Evicted",
@@ -73,10 +74,8 @@ def is_leaving(pod: Json) -> bool:
 def phase_of(pod: Json) -> ReplicaPhase:
     """Give the phase; a pod that ended uses nothing even while its object is being deleted."""
     phase = text_at(pod, "status", "phase")
-    if phase == "Succeeded":
-        return ReplicaPhase.SUCCEEDED
-    if phase == "Failed":
-        return ReplicaPhase.FAILED
+    if phase in ENDED:
+        return ENDED[phase]
     if is_leaving(pod):
         return ReplicaPhase.TERMINATING
     if has_gate(pod):
