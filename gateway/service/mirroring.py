@@ -9,6 +9,9 @@ def refresh(gateway: Gateway) -> None:
     """Apply what the database changed; call it under the mirror's lock."""
     state = gateway.mirror
     rows, horizon = read_changes(gateway.database, state.horizon)
+    known = state.mirror.definitions.generation
+    if state.horizon and rows.definitions and rows.definitions.generation == known:
+        rows = rows._replace(definitions=None)  # unchanged, so nothing built from them is thrown
     state.mirror.apply(rows)
     state.horizon = horizon
 
