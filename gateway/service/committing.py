@@ -66,7 +66,8 @@ class Commit:
             self.dropped += len(batch) - done
             for job, error in self._poisoned:
                 quarantine(self.gateway, job, error)
-        self.gateway.database.run_write(self._store_holds)
+        if self.plan.holds or self.plan.admits[self.view.room :]:
+            self.gateway.database.run_write(self._store_holds)
         self.gateway.mirror.explained.update(self._explained)
 
     def _guard(self, writer: Writer) -> bool:

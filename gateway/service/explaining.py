@@ -30,7 +30,19 @@ def explain(gateway: Gateway, caller: Caller, job_id: str) -> ExplainView:
         else:
             fields = {"summary": _story(connection, job), "serial": job["reason_serial"]}
             fields["reason"] = job["reason"] if state is JobState.RESERVED else None
+            if job["is_quarantined"]:
+                fields.update(_set_aside(job))
     return ExplainView(job_id=job["uid"], name=job["name"], state=state, **fields)
+
+
+def _set_aside(job: Row) -> dict[str, Any]:
+    """Tell of a live job that the loops leave alone."""
+    return {
+        "reason": Reason.QUARANTINED,
+        "summary": f"{job['name']} was set aside while {job['state']}: {job['message']}; "
+        "its devices stay held",
+        "unblock": (f"find out why, then: gateway release {job['uid']}",),
+    }
 
 
 def _waiting(connection: Connection, job: Row) -> dict[str, Any]:

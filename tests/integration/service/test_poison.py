@@ -69,6 +69,9 @@ def test_a_live_job_that_cannot_be_read_is_set_aside_with_its_devices(
     world.turn()
 
     assert is_set_aside(world, job_id)
+    answer = explain(world.gateway, ANNA, job_id)
+    assert answer.reason is Reason.QUARANTINED
+    assert f"set aside while {state}" in answer.summary
     assert world.held() == 4, "whoever may still run keeps its devices"
     others_go_on(world)
 
