@@ -45,15 +45,28 @@ class Outcome:
     trouble: str = ""
 
 
+SPREAD = ("-n", "2")
+"""Two workers: the machine that judges has two cores."""
 FAST = (
-    Tier(name="unit and properties", paths=("tests/unit", "tests/properties"), covers_core=True),
-    Tier(name="contract", paths=("tests/contract",)),
+    Tier(
+        name="unit, properties and contract",
+        paths=("tests/unit", "tests/properties", "tests/contract"),
+        options=SPREAD,
+    ),
 )
 ALL = (
-    *FAST,
-    Tier(name="migration", paths=("tests/migration",)),
-    Tier(name="integration", paths=("tests/integration",)),
-    Tier(name="acceptance", paths=("tests/acceptance",)),
+    Tier(
+        name="core, with branch coverage",
+        paths=("tests/unit/core", "tests/properties"),
+        covers_core=True,
+    ),
+    Tier(name="unit and contract", paths=("tests/unit", "tests/contract"), options=SPREAD),
+    Tier(
+        name="migration and integration",
+        paths=("tests/migration", "tests/integration"),
+        options=SPREAD,
+    ),
+    Tier(name="acceptance", paths=("tests/acceptance",), options=SPREAD),
     Tier(name="cluster", paths=("tests/cluster",), is_cluster=True),
     Tier(name="pipelines (kfp)", paths=("tests/pipelines",), environment="kfp"),
     Tier(
@@ -66,6 +79,7 @@ ALL = (
         name="unit and contract, Python 3.13",
         paths=("tests/unit", "tests/contract"),
         environment="py313",
+        options=SPREAD,
     ),
 )
 
