@@ -8,7 +8,6 @@ events ends by itself after a while: clients resume, and a token taken away stop
 import threading
 import weakref
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
@@ -29,8 +28,6 @@ POLL_SECONDS = 1.0
 KEEP_ALIVE_SECONDS = 15.0
 EVENT_PAGE = 500
 BLOCK_BYTES = 64 * 1024
-SETTLE_SECONDS = 2.0
-"""On PostgreSQL a smaller id may become visible later than a greater one, for about this long."""
 _slots = threading.BoundedSemaphore(MAX_STREAMS)
 _threads: RunVar[anyio.CapacityLimiter] = RunVar("training_gateway_stream_threads")
 
@@ -104,47 +101,23 @@ def event_response(ask: Ask, after_id: int) -> Response:
     )
 
 
-@dataclass(slots=True)
-class Unseen:
-    """Which events were sent already; re-reads the last moments for ids that come late."""
-
-    floor: int
-    settle_seconds: float
-    _sent: dict[int, float] = field(default_factory=dict)
-
-    def take(self, events: tuple[EventView, ...], now: float) -> list[EventView]:
-        """Give those that were not sent yet, and remember them."""
-        fresh = [event for event in events if event.id not in self._sent]
-        self._sent.update((event.id, now) for event in fresh)
-        return fresh
-
-    def settle(self, now: float) -> None:
-        """Forget what is old enough that nothing can come before it any more."""
-        for event_id in sorted(self._sent):
-            if now - self._sent[event_id] < self.settle_seconds:
-                return
-            self.floor = event_id
-            del self._sent[event_id]
-
-
 async def event_stream(ask: Ask, after_id: int, _slot: Slot) -> AsyncIterator[bytes]:
-    """Give the caller's events as server-sent events, from this id on; keeps its slot alive."""
-    settle = 0.0 if ask.gateway.database.is_sqlite else SETTLE_SECONDS
-    unseen = Unseen(floor=after_id, settle_seconds=settle)
+    """Give the caller's events as server-sent events, from this id on; keeps its slot alive.
+
+    They come in the order in which the database tells them, so the last one sent is the place to
+    resume from, whatever its id.
+    """
+    position = after_id
     started = spoken = anyio.current_time()
     yield b"retry: 2000\n\n"
     while anyio.current_time() - started < MAX_STREAM_SECONDS:
-        position = unseen.floor
-        while True:
-            read = partial(all_events, ask.gateway, ask.caller, position, EVENT_PAGE)
-            page = await to_thread.run_sync(read, limiter=_limiter())
-            for event in unseen.take(page.items, anyio.current_time()):
-                spoken = anyio.current_time()
-                yield sse(event)
-            if not page.next_cursor:
-                break
-            position = page.items[-1].id
-        unseen.settle(anyio.current_time())
+        read = partial(all_events, ask.gateway, ask.caller, position, EVENT_PAGE)
+        page = await to_thread.run_sync(read, limiter=_limiter())
+        for event in page.items:
+            position, spoken = event.id, anyio.current_time()
+            yield sse(event)
+        if page.next_cursor:
+            continue
         if anyio.current_time() - spoken > KEEP_ALIVE_SECONDS:
             spoken = anyio.current_time()
             yield b": still here\n\n"

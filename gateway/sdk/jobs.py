@@ -30,6 +30,8 @@ class JobFilter(TypedDict, total=False):
     namespace: str
     name: str
     reason: str
+    label: str
+    """KEY=VALUE; several with commas."""
     since: str
     """An instant as text, with its time zone."""
 

@@ -24,7 +24,7 @@ def follow_events(wire: Wire, after_id: int = 0) -> Iterator[EventView]:
         try:
             with wire.stream(call) as response:
                 for event in read_events(split_lines(response.iter_bytes())):
-                    after_id, breaks = max(after_id, event.id), 0
+                    after_id, breaks = event.id, 0
                     yield event
         except GatewayError as error:
             breaks += 1

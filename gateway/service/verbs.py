@@ -34,7 +34,7 @@ VERBS: Mapping[JobState, tuple[str, ...]] = {
 """What a user may do to a job in a state; where nothing is named, nothing."""
 
 
-def cancel(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
+def cancel(gateway: Gateway, caller: Caller, job_id: str, if_version: int | None = None) -> JobView:
     """Cancel a job: at once while it waits, by stopping its pods otherwise; twice is fine."""
 
     def act(writer: Writer, job: Row) -> None:
@@ -67,7 +67,7 @@ def cancel(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
             ),
         )
 
-    return _change(gateway, caller, job_id, act)
+    return _change(gateway, caller, job_id, act, if_version)
 
 
 def _cancel_return(writer: Writer, job: Row, caller: Caller, at_us: int) -> None:
@@ -86,7 +86,7 @@ def _cancel_return(writer: Writer, job: Row, caller: Caller, at_us: int) -> None
     )
 
 
-def hold(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
+def hold(gateway: Gateway, caller: Caller, job_id: str, if_version: int | None = None) -> JobView:
     """Keep a pending job from being considered; anything else is a conflict."""
 
     def act(writer: Writer, job: Row) -> None:
@@ -100,10 +100,12 @@ def hold(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
         )
         apply_change(writer, job, change)
 
-    return _change(gateway, caller, job_id, act)
+    return _change(gateway, caller, job_id, act, if_version)
 
 
-def release(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
+def release(
+    gateway: Gateway, caller: Caller, job_id: str, if_version: int | None = None
+) -> JobView:
     """Let a held or quarantined job be considered again."""
 
     def act(writer: Writer, job: Row) -> None:
@@ -127,10 +129,12 @@ def release(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
         )
         apply_change(writer, job, change)
 
-    return _change(gateway, caller, job_id, act)
+    return _change(gateway, caller, job_id, act, if_version)
 
 
-def requeue(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
+def requeue(
+    gateway: Gateway, caller: Caller, job_id: str, if_version: int | None = None
+) -> JobView:
     """Stop the present attempt and let the job wait again with its old submit time."""
 
     def act(writer: Writer, job: Row) -> None:
@@ -147,10 +151,12 @@ def requeue(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
             ),
         )
 
-    return _change(gateway, caller, job_id, act)
+    return _change(gateway, caller, job_id, act, if_version)
 
 
-def reprioritise(gateway: Gateway, caller: Caller, job_id: str, priority: int) -> JobView:
+def reprioritise(
+    gateway: Gateway, caller: Caller, job_id: str, priority: int, if_version: int | None = None
+) -> JobView:
     """Change a waiting job's priority, clamped to its queue's range."""
 
     def act(writer: Writer, job: Row) -> None:
@@ -171,7 +177,7 @@ def reprioritise(gateway: Gateway, caller: Caller, job_id: str, priority: int) -
             ),
         )
 
-    return _change(gateway, caller, job_id, act)
+    return _change(gateway, caller, job_id, act, if_version)
 
 
 def _require(job: Row, verb: str) -> None:
@@ -194,18 +200,30 @@ def _require(job: Row, verb: str) -> None:
     )
 
 
-def _change(gateway: Gateway, caller: Caller, job_id: str, act: Act) -> JobView:
-    """Read, act and commit; again when somebody else was faster."""
+def _change(
+    gateway: Gateway, caller: Caller, job_id: str, act: Act, if_version: int | None
+) -> JobView:
+    """Read, act and commit; again when somebody else was faster.
+
+    With `if_version`, only if the job still has that version; raises StaleVersion otherwise.
+    """
 
     def work(writer: Writer) -> Row:
-        act(writer, find_visible(writer.connection, caller, job_id))
+        job = find_visible(writer.connection, caller, job_id)
+        if if_version is not None and job["version"] != if_version:
+            raise StaleVersion(
+                f"job {job['name']} has version {job['version']} by now, not {if_version}",
+                value=if_version,
+                hint="read it again, then decide again",
+            )
+        act(writer, job)
         return find_visible(writer.connection, caller, job_id)
 
     for attempt in range(1, MAX_TRIES + 1):
         try:
             row = gateway.database.run_write(work)
         except StaleVersion:
-            if attempt == MAX_TRIES:
+            if attempt == MAX_TRIES or if_version is not None:
                 raise
             continue
         gateway.wake.set()

@@ -14,7 +14,7 @@ from gateway.api.openapi import described
 from gateway.api.reading import QueryModel, read_query
 from gateway.api.submissions import BATCH_CONTENT, ONE_CONTENT, read_submission, submit_entries
 from gateway.core.vocabulary import JobState, Reason
-from gateway.errors import NotSupportedYet
+from gateway.errors import InvalidInput
 from gateway.schemas.views import BatchAnswer, JobDetail, JobPage, JobView
 from gateway.service import jobs as service
 from gateway.service.submit import plan, submit
@@ -47,8 +47,8 @@ class JobsQuery(PageQuery):
     reason: Reason | None = None
     since: AwareDatetime | None = None
     """Submitted at or after this instant, with its time zone."""
-    label: str = ""
-    """Not supported yet."""
+    label: tuple[str, ...] = ()
+    """KEY=VALUE, comma separated or repeated; all must be there."""
 
 
 @router.post("/jobs", **described(JobView, status=201, query=SubmitQuery, body=ONE_CONTENT))
@@ -79,10 +79,6 @@ def create_jobs(request: Request) -> Response:
 def list_jobs(request: Request) -> Response:
     """List jobs of the caller's namespaces, newest first."""
     ask, query = with_query(request, JobsQuery)
-    if query.label:
-        raise NotSupportedYet(
-            "jobs cannot be chosen by label yet", pointer="/label", hint="filter by name or queue"
-        )
     page = service.list_jobs(
         ask.gateway, ask.caller, _filter(query), ask.open_cursor(query), query.limit
     )
@@ -93,8 +89,21 @@ def _filter(query: JobsQuery) -> service.JobFilter:
     same: dict[str, Any] = query.model_dump(include={"queue", "user", "namespace", "name"})
     since_us = 0 if query.since is None else int(query.since.timestamp() * 1_000_000)
     return service.JobFilter(
-        states=query.state, reason=query.reason or "", since_us=max(since_us, 0), **same
+        states=query.state,
+        reason=query.reason or "",
+        labels=tuple(_label(text) for text in query.label),
+        since_us=max(since_us, 0),
+        **same,
     )
+
+
+def _label(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise InvalidInput(
+            "a label is KEY=VALUE", pointer="/label", value=text, hint="for example: team=vision"
+        )
+    return key, value
 
 
 @router.get(f"/jobs/{JOB}", **described(JobDetail))
@@ -109,5 +118,5 @@ def get_job(job_id: str, request: Request) -> Response:
 def delete_job(job_id: str, request: Request) -> Response:
     """Cancel a job; its history stays."""
     ask = plain(request)
-    ask.refuse_condition()
-    return answer(cancel(ask.gateway, ask.caller, job_id))
+    job = cancel(ask.gateway, ask.caller, job_id, ask.if_version())
+    return answer(job, version=job.version)

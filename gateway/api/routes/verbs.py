@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.api.answers import answer
-from gateway.api.dependencies import Ask, plain, with_body
+from gateway.api.dependencies import plain, with_body
 from gateway.api.identifiers import JOB
 from gateway.api.openapi import described
 from gateway.schemas.base import WireModel
@@ -25,43 +25,38 @@ class NewPriority(WireModel):
 @router.post(f"/jobs/{JOB}:cancel", **described(JobView))
 def cancel(job_id: str, request: Request) -> Response:
     """Cancel: at once while the job waits, by stopping its pods otherwise."""
-    ask = _unconditional(plain(request))
-    return _answer(verbs.cancel(ask.gateway, ask.caller, job_id))
+    ask = plain(request)
+    return _answer(verbs.cancel(ask.gateway, ask.caller, job_id, ask.if_version()))
 
 
 @router.post(f"/jobs/{JOB}:hold", **described(JobView))
 def hold(job_id: str, request: Request) -> Response:
     """Keep a pending job from being considered."""
-    ask = _unconditional(plain(request))
-    return _answer(verbs.hold(ask.gateway, ask.caller, job_id))
+    ask = plain(request)
+    return _answer(verbs.hold(ask.gateway, ask.caller, job_id, ask.if_version()))
 
 
 @router.post(f"/jobs/{JOB}:release", **described(JobView))
 def release(job_id: str, request: Request) -> Response:
     """Let a held or quarantined job be considered again."""
-    ask = _unconditional(plain(request))
-    return _answer(verbs.release(ask.gateway, ask.caller, job_id))
+    ask = plain(request)
+    return _answer(verbs.release(ask.gateway, ask.caller, job_id, ask.if_version()))
 
 
 @router.post(f"/jobs/{JOB}:requeue", **described(JobView))
 def requeue(job_id: str, request: Request) -> Response:
     """Stop the present attempt; the job waits again with its old submit time."""
-    ask = _unconditional(plain(request))
-    return _answer(verbs.requeue(ask.gateway, ask.caller, job_id))
+    ask = plain(request)
+    return _answer(verbs.requeue(ask.gateway, ask.caller, job_id, ask.if_version()))
 
 
 @router.post(f"/jobs/{JOB}:reprioritise", **described(JobView, body=NewPriority))
 def reprioritise(job_id: str, request: Request) -> Response:
     """Change a waiting job's priority, clamped to its queue's range."""
     ask, wanted = with_body(request, NewPriority)
-    _unconditional(ask)
-    return _answer(verbs.reprioritise(ask.gateway, ask.caller, job_id, wanted.priority))
+    version = ask.if_version()
+    return _answer(verbs.reprioritise(ask.gateway, ask.caller, job_id, wanted.priority, version))
 
 
 def _answer(job: JobView) -> Response:
     return answer(job, version=job.version)
-
-
-def _unconditional(ask: Ask) -> Ask:
-    ask.refuse_condition()
-    return ask

@@ -44,10 +44,10 @@ def test_a_queue_is_created_read_replaced_and_deleted(served: Served) -> None:
 def test_a_stale_version_is_a_failed_condition(served: Served) -> None:
     http = served.http("root")
     http.post("/queues", json=QUEUE)
-    for condition, status in (('"1"', 200), ('"1"', 412), ('"2"', 200), ("*", 200)):
-        answer = http.put(
-            "/queues/research", json=QUEUE | {"weight": status}, headers={"If-Match": condition}
-        )
+    tries = (('"1"', 200), ('"1"', 412), ('"2"', 200), ("*", 200))
+    for weight, (condition, status) in enumerate(tries, start=10):
+        body, headers = QUEUE | {"weight": weight}, {"If-Match": condition}
+        answer = http.put("/queues/research", json=body, headers=headers)
         assert answer.status_code == status, (condition, answer.text)
     assert answer.headers["etag"] == '"4"'
     refused = http.put("/queues/research", json=QUEUE, headers={"If-Match": 'W/"x"'})

@@ -152,6 +152,8 @@ def test_lists_are_paged_and_filtered(served: Served) -> None:
     assert found(state="pending,held") == 5
     assert found(state="running") == found(queue="other") == found(user="ben") == 0
     assert found(name="job-3") == 1
+    assert found(label="team=vision") == 0
+    assert found(label="team=vision,stage=a") == 0
     assert found(since="2020-01-01T00:00:00Z") == 5
     assert found(since="2100-01-01T00:00:00+02:00") == 0
 

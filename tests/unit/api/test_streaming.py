@@ -1,4 +1,4 @@
-"""Streams: bounded in number, exact in lines, and no event lost or told twice."""
+"""Streams: bounded in number, exact in lines, and no event leaves its frame."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from gateway.api import streaming
-from gateway.api.streaming import Slot, Unseen, log_chunks, sse
+from gateway.api.streaming import Slot, log_chunks, sse
 from gateway.errors import Overloaded
 from gateway.schemas.views import EventView
 
@@ -44,24 +44,6 @@ def test_a_place_comes_back_even_when_nobody_ever_read() -> None:
         Slot()
     slots.clear()
     assert Slot()
-
-
-def test_an_event_that_becomes_visible_late_is_not_lost() -> None:
-    unseen = Unseen(floor=0, settle_seconds=2.0)
-    assert [event.id for event in unseen.take((an_event(1), an_event(3)), now=10.0)] == [1, 3]
-    unseen.settle(now=11.0)
-    assert unseen.floor == 0
-    late = unseen.take((an_event(1), an_event(2), an_event(3)), now=11.0)
-    assert [event.id for event in late] == [2]
-    unseen.settle(now=14.0)
-    assert unseen.floor == 3
-
-
-def test_where_ids_come_in_order_nothing_is_read_twice() -> None:
-    unseen = Unseen(floor=5, settle_seconds=0.0)
-    unseen.take((an_event(6), an_event(7)), now=1.0)
-    unseen.settle(now=1.0)
-    assert unseen.floor == 7
 
 
 def test_an_event_cannot_break_out_of_its_frame() -> None:
