@@ -84,16 +84,18 @@ def test_a_right_taken_away_is_named_and_given_back_all_goes_on(world: World) ->
 
     world.wait_until(is_refused, "the create to be refused")
     assert "get pytorchjobs" in unreachable_within(run.seen).detail
-    assert "get pytorchjobs" in unreachable_within(lambda: run.backend.find(other)).detail
+    with pytest.raises(ClusterRejected, match="get pytorchjobs"):
+        run.backend.find(other)
 
     bind(world.cluster, world.namespace)
-    world.wait_until(lambda: _can(lambda: run.backend.find(other)), "the right to be back")
+    world.wait_until(lambda: _can(run.seen), "the right to be back")
+    world.wait_until(lambda: _can(lambda: run.backend.create(other)), "the create to work")
 
 
 def _can(call: Callable[[], object]) -> bool:
     try:
         call()
-    except ClusterUnreachable:
+    except (ClusterUnreachable, ClusterRejected):
         return False
     return True
 

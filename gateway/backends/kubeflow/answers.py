@@ -46,6 +46,12 @@ class ListExpired(RuntimeError):
     """The continue token of a paged list is too old (410)."""
 
 
+class AccessDenied(ClusterUnreachable):
+    """The gateway lacks a right on what exists already; it may be given (back) later."""
+
+    code = ClusterUnreachable.code
+
+
 class ClusterThrottled(ClusterUnreachable, Overloaded):
     """The cluster asked to slow down; `retry_after_seconds` is its wish, 0 without one."""
 
@@ -128,7 +134,7 @@ def _refusal(answer: Answer, verb: str, what: str, message: str) -> Exception:
     if answer.status in TRANSIENT or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return ClusterUnreachable(f"the cluster could not {verb} {what}: {message}")
     if answer.status == HTTPStatus.FORBIDDEN and verb != "create":
-        return ClusterUnreachable(detail, hint=DOCTOR_HINT)
+        return AccessDenied(detail, hint=DOCTOR_HINT)
     return ClusterRejected(detail, hint=_hint(answer.status, message))
 
 

@@ -4,7 +4,8 @@ Every call keeps to one deadline over all its requests, may be repeated at will,
 in memory: what has to be remembered stands on the objects themselves.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from gateway.backends.base import (
@@ -16,6 +17,7 @@ from gateway.backends.base import (
     Observation,
 )
 from gateway.backends.kubeflow.answers import (
+    AccessDenied,
     ClusterThrottled,
     ObjectAbsent,
     ObjectChanged,
@@ -37,15 +39,19 @@ from gateway.backends.kubeflow.observation import (
     observation_of,
     outcome_of,
     recreated_uids,
+    result_at,
     was_opened,
 )
 from gateway.backends.kubeflow.rendering import disagreement, is_own, render
+from gateway.backends.kubeflow.replicas import is_alive
 from gateway.backends.kubeflow.settings import KubeflowSettings
 from gateway.core.vocabulary import BackendName, Guarantee
 from gateway.errors import ClusterRejected, ClusterUnreachable
 
 MOST_TRIES = 8
 """Of a patch that keeps meeting a newer version: the operator writes the status meanwhile."""
+CLEAN_UP_SECONDS = 60.0
+"""How long the operator may take to remove the pods that a finished object leaves behind."""
 RESERVE_SECONDS = 1.0
 """Left of a call for looking whether a create whose answer was lost took effect."""
 MOST_RECORDED = 100
@@ -58,8 +64,14 @@ class KubeflowBackend:
     name: ClassVar[BackendName] = BackendName.KUBEFLOW
     guarantee: Guarantee = Guarantee.ADVISORY
 
-    def __init__(self, settings: KubeflowSettings, transport: Transport | None = None) -> None:
+    def __init__(
+        self,
+        settings: KubeflowSettings,
+        transport: Transport | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         """Read the credentials; no request is sent."""
+        self._now = now
         self._settings = settings
         self._calls = Calls(
             transport or KubernetesTransport(settings.kubeconfig), settings.call_seconds
@@ -82,8 +94,14 @@ class KubeflowBackend:
         return _ref(job)
 
     def find(self, launch: Launch) -> ObjectRef | None:
-        """Look for this attempt's object by its name."""
-        job = self._get(launch, self._deadline())
+        """Look for this attempt's object by its name.
+
+        Raises ClusterRejected when the gateway may not look: it may not launch there either.
+        """
+        try:
+            job = self._get(launch, self._deadline())
+        except AccessDenied as error:
+            raise ClusterRejected(error.detail, hint=error.hint) from error
         return None if job is None else _own_ref(job, launch)
 
     def hold(self, launch: Launch, ref: ObjectRef) -> None:
@@ -133,8 +151,17 @@ class KubeflowBackend:
         """
         deadline = self._deadline()
         job = self._live_job(launch, ref, deadline)
-        if job is not None and outcome_of(job) is ObjectOutcome.UNDECIDED:
+        if job is not None and self._must_be_deleted(job, ref, deadline):
             self._calls.delete_job(ref, deadline)
+
+    def _must_be_deleted(self, job: Json, ref: ObjectRef, deadline: Deadline) -> bool:
+        """Whether nothing less ends it: it has no result, or the operator does not clean up."""
+        ended_at = result_at(job)
+        if ended_at is None:
+            return outcome_of(job) is ObjectOutcome.UNDECIDED
+        if (self._now() - ended_at).total_seconds() < CLEAN_UP_SECONDS:
+            return False
+        return any(is_alive(pod) for pod in self._calls.pods_of(ref, deadline))
 
     def delete(self, ref: ObjectRef) -> None:
         """Remove the object with this UID and its pods."""

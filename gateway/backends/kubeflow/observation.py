@@ -6,6 +6,7 @@ calls a gang running when only its Master is: the pods themselves say more.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from gateway.backends.base import (
     Launch,
@@ -79,6 +80,16 @@ def outcome_of(job: Json | None) -> ObjectOutcome:
     if condition(job, "Succeeded") is not None:
         return ObjectOutcome.SUCCEEDED
     return ObjectOutcome.UNDECIDED
+
+
+def result_at(job: Json) -> datetime | None:
+    """Give the instant of its result; None without one, or when it cannot be read."""
+    found = condition(job, "Failed") or condition(job, "Succeeded")
+    try:
+        moment = datetime.fromisoformat(text_at(found, "lastTransitionTime"))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
 
 
 def condition(job: Json | None, name: str) -> Json | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.backends.base import Launch, PlannedPod, ReplicaPhase, ReplicaSeen
+from gateway.backends.base import GONE_PHASES, Launch, PlannedPod, ReplicaPhase, ReplicaSeen
 from gateway.backends.kubeflow.json_paths import (
     Json,
     at,
@@ -83,6 +83,11 @@ def phase_of(pod: Json) -> ReplicaPhase:
     if phase in {"Running", "Unknown"}:
         return ReplicaPhase.READY if _is_ready(pod) else ReplicaPhase.RUNNING
     return ReplicaPhase.PENDING
+
+
+def is_alive(pod: Json) -> bool:
+    """Whether the pod has neither ended nor been asked to."""
+    return phase_of(pod) not in {*GONE_PHASES, ReplicaPhase.TERMINATING}
 
 
 def replica_of(pod: Json) -> ReplicaSeen:

@@ -1,5 +1,6 @@
 """The back end's decisions on a cluster in memory: lost answers, strangers, conflicts, order."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -167,6 +168,52 @@ def test_what_ended_is_not_started_again_and_not_deleted_by_a_stop(
 
     assert stored(cluster, launch)["spec"]["runPolicy"]["suspend"] is True
     assert cluster.sent("DELETE") == []
+
+
+def test_pods_that_a_dead_operator_leaves_behind_a_result_are_ended_after_a_while(
+    cluster: ClusterInMemory,
+) -> None:
+    ended = datetime(2026, 1, 1, tzinfo=UTC)
+    now = [ended]
+    backend = KubeflowBackend(KubeflowSettings(), cluster, lambda: now[0])
+    launch = a_launch()
+    ref = started(cluster, backend, launch)
+    add_pods(cluster, launch, ref.uid, 0, 1)
+    done: Json = {"type": "Succeeded", "status": "True", "lastTransitionTime": ended.isoformat()}
+    change(cluster, launch, {"status": {"conditions": [done]}})
+
+    backend.stop(launch, ref)
+    assert cluster.sent("DELETE") == [], "the operator is given time"
+
+    now[0] += timedelta(minutes=2)
+    backend.stop(launch, ref)
+    assert job_path(launch) not in cluster.objects
+
+
+def test_a_finished_object_without_live_pods_is_kept_for_its_logs(
+    cluster: ClusterInMemory, backend: KubeflowBackend
+) -> None:
+    launch = a_launch()
+    ref = backend.create(launch)
+    done = {**DONE["conditions"][0], "lastTransitionTime": "2020-01-01T00:00:00Z"}
+    change(cluster, launch, {"status": {"conditions": [done]}})
+
+    backend.stop(launch, ref)
+
+    assert cluster.sent("DELETE") == []
+
+
+def test_who_may_not_look_is_told_so_for_good_before_a_launch_and_for_now_after_it(
+    cluster: ClusterInMemory, backend: KubeflowBackend
+) -> None:
+    launch = a_launch()
+    ref = backend.create(launch)
+    cluster.faults = [lambda _: status(403, "Forbidden", "cannot get resource")]
+
+    with pytest.raises(ClusterRejected, match="refused to get pytorchjobs"):
+        backend.find(launch)
+    with pytest.raises(ClusterUnreachable, match="refused to get pytorchjobs"):
+        backend.observe(launch, ref)
 
 
 def test_a_stop_deletes_by_uid_and_with_its_pods(
