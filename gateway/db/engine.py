@@ -49,12 +49,28 @@ class Writer:
         self.connection = connection
         self.is_sqlite = is_sqlite
         self._xact_id: int | None = None
+        self._generation: int | None = None
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """Roll back only what happened inside when it raises."""
         with self.connection.begin_nested():
             yield
+
+    @property
+    def generation(self) -> int:
+        """Generation of the definitions, read once together with the transaction's number."""
+        if self._generation is None:
+            statement = (
+                "UPDATE gateway_state SET write_counter = write_counter + 1"
+                " RETURNING write_counter, config_generation"
+                if self.is_sqlite
+                else "SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint), config_generation"
+                " FROM gateway_state"
+            )
+            found = self.connection.execute(text(statement)).one()
+            self._xact_id, self._generation = int(found[0]), int(found[1])
+        return self._generation
 
     @property
     def xact_id(self) -> int:

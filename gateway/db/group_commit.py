@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from sqlalchemy.exc import OperationalError, PendingRollbackError
 
+from gateway.errors import Unavailable
+
 if TYPE_CHECKING:
     from gateway.db.engine import Writer
 
@@ -60,7 +62,7 @@ class GroupCommit(Generic[Item, Result]):
 
     def __init__(
         self,
-        transact: "Callable[[Callable[[Writer], Sequence[Result | Exception]]], Any]",
+        transact: "Callable[[Callable[[Writer], Any]], Any]",
         store: "Store[Item, Result]",
     ) -> None:
         """Use `transact` to run one transaction and `store` to write in it."""
@@ -93,16 +95,29 @@ class GroupCommit(Generic[Item, Result]):
         with self._lock:
             batch = [self._waiting.popleft() for _ in range(min(MAX_BATCH, len(self._waiting)))]
         try:
-            with _Kept() as kept:
-                items = [entry.item for entry in batch]
-                outcomes = self._transact(lambda writer: store_each(writer, items, self._store))
-            for index, entry in enumerate(batch):
-                entry.outcome = kept.error or outcomes[index]
+            outcomes = self._commit([entry.item for entry in batch])
+            for entry, outcome in zip(batch, outcomes, strict=True):
+                entry.outcome = outcome
         finally:
             for entry in batch:
                 entry.is_done = True
                 entry.wake.set()
             self._pass_on()
+
+    def _commit(self, items: list[Item]) -> list[Result | Exception]:
+        """Store at once; if an item spoils that, again with each item in a savepoint."""
+        outcomes, error = self._try(lambda writer: self._store(writer, items))
+        if error is not None and len(items) > 1 and not isinstance(error, Unavailable):
+            outcomes, error = self._try(lambda writer: store_each(writer, items, self._store))
+        return outcomes if error is None else [error] * len(items)
+
+    def _try(
+        self, write: "Callable[[Writer], Sequence[Result | Exception]]"
+    ) -> tuple[list[Result | Exception], Exception | None]:
+        """Run one transaction; gives its outcomes, or what made all of it fail."""
+        with _Kept() as kept:
+            return list(self._transact(write)), None
+        return [], kept.error
 
     def _pass_on(self) -> None:
         with self._lock:

@@ -4,18 +4,17 @@ What a submit needs to know of definitions is remembered here until their genera
 Taken names and keys are left out by the database, and told by what is missing afterwards.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, insert, literal, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from gateway.core.jobs.request import RequestClass
 from gateway.db.engine import Database, Row, Writer
 from gateway.db.jobs import intern_class
-from gateway.db.state import read_generation
-from gateway.db.tables import jobs, namespace_defaults, queues
+from gateway.db.tables import Json, events, jobs, namespace_defaults, queues
 
 MOST_CLASSES = 10_000
 
@@ -47,9 +46,8 @@ class Remembered:
             self.class_ids[request] = found
         return found
 
-    def queues(self, connection: Connection) -> QueueBook:
-        """Give the queues as this transaction sees them."""
-        generation = read_generation(connection)
+    def queues(self, connection: Connection, generation: int) -> QueueBook:
+        """Give the queues at this generation, which the transaction read."""
         if self.book.generation != generation:
             self.book = _read_book(connection, generation)
         return self.book
@@ -64,21 +62,41 @@ def _read_book(connection: Connection, generation: int) -> QueueBook:
     )
 
 
-def keep_queues(writer: Writer, names: Iterable[str]) -> set[str]:
+def keep_queues(writer: Writer, book: QueueBook, names: set[str]) -> set[str]:
     """Keep these queues from being deleted until the transaction ends; gives those that exist."""
+    if writer.is_sqlite:
+        return names & set(book.queues)  # one writer: nobody deletes meanwhile
     statement = select(queues.c.name).where(queues.c.name.in_(sorted(names)))
-    if not writer.is_sqlite:  # one writer there: nobody deletes meanwhile
-        statement = statement.with_for_update(read=True, key_share=True)
-    return set(writer.connection.execute(statement).scalars())
+    locked = statement.with_for_update(read=True, key_share=True)
+    return set(writer.connection.execute(locked).scalars())
 
 
-def insert_jobs(writer: Writer, rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Insert jobs; gives row ids by uid of those whose live name and key were free."""
+def insert_jobs(writer: Writer, rows: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Insert jobs with their first events; gives uids of those whose name and key were free."""
     if not rows:
-        return {}
+        return set()
     dialect = sqlite if writer.is_sqlite else postgresql
     statement = dialect.insert(jobs).on_conflict_do_nothing()
     writer.connection.execute(statement, [{**row, "xact_id": writer.xact_id} for row in rows])
     uids = [row["uid"] for row in rows]
-    inserted = select(jobs.c.uid, jobs.c.id).where(jobs.c.uid.in_(uids))
-    return {row.uid: row.id for row in writer.connection.execute(inserted)}
+    if _tell_submitted(writer, uids) == len(rows):
+        return set(uids)
+    inserted = select(jobs.c.uid).where(jobs.c.uid.in_(uids))
+    return set(writer.connection.execute(inserted).scalars())
+
+
+def _tell_submitted(writer: Writer, uids: Sequence[str]) -> int:
+    """Append the first event of each of these jobs that is there; gives how many are."""
+    told = select(
+        jobs.c.submitted_us,
+        jobs.c.id,
+        literal("submitted"),
+        jobs.c.user_name,
+        literal({}, Json),
+        jobs.c.xact_id,
+    )
+    names = ("at_us", "job_id", "kind", "actor", "data", "xact_id")
+    statement = insert(events).from_select(
+        names, told.where(jobs.c.uid.in_(uids)).order_by(jobs.c.id), include_defaults=False
+    )
+    return writer.connection.execute(statement).rowcount

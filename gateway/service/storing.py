@@ -14,7 +14,6 @@ from gateway.core.jobs.request import RequestClass
 from gateway.core.vocabulary import JobState, Reason
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Connection, JsonText, Row, Writer
-from gateway.db.events import NewEvent, append_events
 from gateway.db.submissions import QueueBook, insert_jobs, keep_queues
 from gateway.errors import Denied, GatewayError, InvalidInput, KeyReused, NameTaken
 from gateway.schemas.job_spec import JobSpec
@@ -63,23 +62,22 @@ def store(writer: Writer, batch: Sequence[Checked]) -> list[Submitted | Exceptio
     """
     outcomes: dict[int, Submitted | Exception] = {}
     rows: dict[int, Mapping[str, Any]] = {}
-    book = batch[0].gateway.remembered.queues(writer.connection)
+    book = batch[0].gateway.remembered.queues(writer.connection, writer.generation)
     for index, checked in enumerate(batch):
         try:
             rows[index] = _row(checked, resolve(book, checked.spec))
         except (GatewayError, Unjudged) as error:
             outcomes[index] = _earlier(writer.connection, checked, error)
-    kept = keep_queues(writer, {row["queue"] for row in rows.values()})
-    ids = insert_jobs(writer, [row for row in rows.values() if row["queue"] in kept])
+    kept = keep_queues(writer, book, {row["queue"] for row in rows.values()})
+    inserted = insert_jobs(writer, [row for row in rows.values() if row["queue"] in kept])
     for index, row in rows.items():
-        if row["uid"] in ids:
+        if row["uid"] in inserted:
             outcomes[index] = Submitted(
                 job=job_view(_inserted(row, batch[index].spec)), is_new=True
             )
         else:
             taken = name_taken(batch[index].spec)
             outcomes[index] = _earlier(writer.connection, batch[index], taken)
-    append_events(writer, _first_events(batch, rows, ids))
     return [outcomes[index] for index in range(len(batch))]
 
 
@@ -188,18 +186,3 @@ def _inserted(values: Mapping[str, Any], spec: JobSpec) -> dict[str, Any]:
     empty = ("end_reason", "reserved_us", "started_us", "ended_us", "exit_code")
     told = {"message": "", "attempt": 0, "version": 1}
     return {**dict.fromkeys(empty), **told, **values, "spec": {"labels": spec.labels}}
-
-
-def _first_events(
-    batch: Sequence[Checked], rows: Mapping[int, Mapping[str, Any]], ids: Mapping[str, int]
-) -> list[NewEvent]:
-    return [
-        NewEvent(
-            at_us=batch[index].at_us,
-            kind="submitted",
-            actor=batch[index].caller.name,
-            job_id=ids[row["uid"]],
-        )
-        for index, row in rows.items()
-        if row["uid"] in ids
-    ]

@@ -6,6 +6,7 @@ from functools import partial
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Writer
 from gateway.db.group_commit import store_each
+from gateway.db.state import read_generation
 from gateway.errors import Denied, GatewayError, InvalidInput, NeverFits
 from gateway.manifests import digest
 from gateway.schemas.job_spec import JobSpec
@@ -76,7 +77,8 @@ def plan(gateway: Gateway, caller: Caller, spec: JobSpec) -> PlanView:
     """Check a submission as `submit` does, and store nothing."""
     checked = _check(gateway, caller, spec, None)
     with gateway.database.read() as connection:
-        resolved = resolve(gateway.remembered.queues(connection), spec)
+        book = gateway.remembered.queues(connection, read_generation(connection))
+        resolved = resolve(book, spec)
         taken = job_rows.find_live_name(connection, spec.namespace, spec.name)
     require_possible(gateway, resolved.queue, checked.request)
     if taken is not None:
