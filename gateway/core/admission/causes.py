@@ -175,8 +175,7 @@ def _lacking(room: Room, pod_set: PodSetRequest) -> Iterator[tuple[str, Bool]]:
         kind = "fewer than" if name in {GPU, RDMA} else "less than"
         words = f"{kind} {in_words(name, amount).replace(' ', ' free ', 1)}"
         yield words, room.free_of(name) < amount
-    if PODS in room.fleet.resources:
-        yield "no pod may be added", room.free_of(PODS) < 1
+    yield "no pod may be added", room.free_of(PODS) < 1
 
 
 def _weight(pod_set: PodSetRequest) -> tuple[int, int]:

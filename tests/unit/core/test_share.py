@@ -1,5 +1,7 @@
 """Fair share: exact, borrowed amounts only, weighted."""
 
+from dataclasses import replace
+
 from gateway.core.policies.fairness import Candidate, dominant_share_first
 from gateway.core.queues.definitions import Cohort, Queue
 from gateway.core.queues.share import NO_SHARE, Share, borrows, dominant_share, root_share
@@ -73,6 +75,16 @@ def winner(tree: QuotaTree, *heads: Candidate) -> str:
 
 def test_who_does_not_borrow_comes_first() -> None:
     assert winner(tree_of_two(), a_head("left", 5), a_head("right", 4, submitted=9)) == "right"
+
+
+def test_who_does_not_borrow_for_this_request_comes_first_even_with_the_larger_share() -> None:
+    cpu = replace(a_quota(4), resource="cpu")
+    queues = tuple(
+        Queue(name=name, cohort="lab", quotas=(a_quota(4), cpu)) for name in ("left", "right")
+    )
+    tree = QuotaTree(queues, (Cohort(name="lab"),))
+    tree.charge("right", ("default", "cpu"), 8)
+    assert winner(tree, a_head("left", 5), a_head("right", 4, submitted=9)) == "right"
 
 
 def test_the_lower_share_comes_first() -> None:
