@@ -33,7 +33,11 @@ def build_tool(tool: Tool, target: Path) -> None:
     Raises:
         BuildFailed: Go is missing and cannot be had, or a build ended with an error.
     """
+    # Whoever builds holds the lock, so a partial folder is what a killed build left behind.
+    for leftover in target.parent.glob(f"{tool.label}.partial-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
     partial = Path(tempfile.mkdtemp(prefix=f"{tool.label}.partial-", dir=target.parent))
+    partial.chmod(0o755)
     with tempfile.TemporaryDirectory(prefix="training-gateway-go-") as scratch:
         go = find_go(Path(scratch))
         environment = go_environment(Path(scratch))
