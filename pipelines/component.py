@@ -53,7 +53,9 @@ def run_training_job(  # noqa: PLR0913, PLR0917 - a component's inputs are its i
     from gateway.sdk import Client
 
     client = Client(url=gateway_url or None)
-    wishes: dict[str, Any] = {"priority": priority, **({"queue": queue} if queue else {})}
+    # Only what was asked for, so that the job is the same as by any other way in.
+    asked = {"queue": queue, "priority": priority}
+    wishes: dict[str, Any] = {name: value for name, value in asked.items() if value}
     key = f"kfp:{run_id}:{task_id}:{task_name}"
     job = client.submit(manifest, idempotency_key=key, **wishes)
     if job.refresh().state in {"failed", "cancelled"}:

@@ -91,6 +91,15 @@ def test_the_component_gives_state_attempts_and_seconds(client: Client) -> None:
     assert float(str(outputs["queue_seconds"])) >= 0
 
 
+def test_a_manifest_is_the_same_job_by_pipeline_and_by_sdk(client: Client) -> None:
+    manifest = a_manifest("same", "pass")
+    by_pipeline = client.jobs.get(str(run(manifest, "same")["job_id"]))
+    by_sdk = client.submit(manifest)
+    by_sdk.cancel()
+    assert by_pipeline.id != by_sdk.id
+    assert by_pipeline.detail().spec == by_sdk.detail().spec
+
+
 def test_a_step_that_runs_again_finds_its_finished_job(client: Client) -> None:
     first = run(a_manifest("again", "pass"), "again")
     second = run(a_manifest("again", "pass"), "again")
