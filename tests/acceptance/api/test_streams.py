@@ -3,12 +3,14 @@
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import httpx2
 import pytest
 
+from gateway.api import streaming
 from gateway.api.metrics import KEEP_SECONDS
 from gateway.backends.base import Launch
 from gateway.core.vocabulary import JobState
@@ -76,6 +78,29 @@ def test_followed_lines_come_before_the_job_has_ended(served: Served) -> None:
         assert next(lines) == "rank 0 begins"
         go_on.set()
         assert next(lines) == "and ends"
+
+
+def test_followers_that_leave_give_their_places_back(served: Served) -> None:
+    speak = threading.Event()
+
+    def logs(_launch: Launch, _rank: int, *, follow: bool, tail: int | None) -> Iterator[str]:
+        yield "one"
+        assert speak.wait(20)
+        yield "two"
+
+    job_id = running_job(served)
+    served.world.cluster.logs = logs  # type: ignore[assignment, method-assign]  # own lines
+    free = streaming._slots._value
+    for _ in range(5):
+        params = {"follow": "true"}
+        with served.http().stream("GET", f"/jobs/{job_id}/logs", params=params) as answer:
+            assert next(answer.iter_lines()) == "one"
+    assert served.http().get("/whoami").status_code == 200
+    speak.set()
+    deadline = time.monotonic() + 10
+    while streaming._slots._value < free and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert streaming._slots._value == free
 
 
 def read_events(answer: httpx2.Response, count: int) -> list[dict[str, Any]]:
