@@ -56,6 +56,10 @@ def _object_of(gateway: Gateway, work: Work) -> ObjectRef | None:
         ref = gateway.backend.find(work.launch)
     except ForeignObject:
         return None
+    except ClusterRejected:
+        if work.job["end_reason"] in REFUSALS:
+            return None  # it took nothing, and who may not create may often not look either
+        raise
     if ref is not None:
 
         def store(writer: Writer) -> None:

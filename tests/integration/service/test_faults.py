@@ -5,6 +5,9 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import update
 
+from gateway.backends.base import Launch, ObjectRef
+from gateway.backends.simulated import SimulatedBackend
+from gateway.backends.virtual_fleet import virtual_fleet
 from gateway.core.vocabulary import EndReason, JobState, Reason
 from gateway.db.tables import attempts
 from gateway.errors import ClusterRejected, Overloaded
@@ -159,6 +162,29 @@ def test_a_cluster_that_forbids_looking_sets_no_job_aside(world: World) -> None:
     world.turn()
     world.cluster.observe = observe  # type: ignore[method-assign]
     world.until(job_id, JobState.SUCCEEDED)
+
+
+class ForbiddingCluster(SimulatedBackend):
+    """Lets the gateway neither create objects nor look for them."""
+
+    def create(self, launch: Launch) -> ObjectRef:
+        """Refuse."""
+        raise ClusterRejected(f"may not create pytorchjobs in {launch.namespace}", hint="grant it")
+
+    def find(self, launch: Launch) -> ObjectRef | None:
+        """Refuse."""
+        raise ClusterRejected(f"may not get pytorchjobs in {launch.namespace}", hint="grant it")
+
+
+def test_a_job_that_a_cluster_forbids_altogether_fails_and_frees_its_devices(world: World) -> None:
+    world.gateway.backend = ForbiddingCluster(virtual_fleet("2xdgx-h100"), clock=world.clock)
+    job_id = world.submit()
+    world.turn()
+    world.turn()
+    job = world.job(job_id)
+    assert (job.state, job.end_reason) == (JobState.FAILED, EndReason.REJECTED_BY_CLUSTER)
+    assert job.message == "may not create pytorchjobs in team-a"
+    assert world.is_idle()
 
 
 def test_only_so_many_gangs_are_reserved_before_they_are_launched(world: World) -> None:
