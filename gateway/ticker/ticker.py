@@ -21,6 +21,8 @@ log = structlog.get_logger()
 logging.getLogger("apscheduler").setLevel(logging.ERROR)
 LEAST_PAUSE_SECONDS = 0.02
 """Between two answers to wake-ups, so that a burst of commits is answered by few cycles."""
+RESTS_PER_WORK = 9
+"""While commits come without end, deciding takes a tenth of the time."""
 LISTEN_SECONDS = 1.0
 RECONNECT_SECONDS = 2.0
 STOP_SECONDS = 10.0
@@ -96,8 +98,12 @@ class Ticker:
             else:
                 self.rounds.cycle()
                 self.rounds.gangs()
-            # At most half of the time, so that requests get their share of the processor.
-            self._stopping.wait(max(LEAST_PAUSE_SECONDS, time.monotonic() - started))
+            self._stopping.wait(self._pause_after(time.monotonic() - started))
+
+    def _pause_after(self, seconds: float) -> float:
+        """Give how long to rest from deciding, so that requests get most of the processor."""
+        rest = max(LEAST_PAUSE_SECONDS, seconds * RESTS_PER_WORK)
+        return min(rest, self.gateway.settings.cycle_seconds)
 
     def _announce(self) -> None:
         """Hand a wake-up on to the replica that leads."""
