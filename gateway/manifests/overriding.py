@@ -22,54 +22,47 @@ def overrides_of(options: ReadOptions) -> dict[str, Any]:
     given = {key: value for key, value in options.overrides.items() if value is not None}
     data: dict[str, Any] = plain(given)
     refuse_unknown_keys(Spot(data))
-    if "manifest" in data:
-        raise (
-            Spot(data)
-            .at("manifest")
-            .refuse("a manifest cannot be overridden", hint="submit that manifest instead")
-        )
+    Spot(data).at("manifest").demand(
+        "manifest" not in data, "a manifest cannot be overridden", "submit that manifest instead"
+    )
     return {key.replace("-", "_"): value for key, value in data.items()}
 
 
 def apply_to_short_form(document: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
     """Give the short form with image, command, workers and so on replaced; env is merged."""
-    changed = dict(document)
-    for key in TEMPLATE_KEYS:
-        if key not in overrides:
-            continue
-        old, new = changed.get(key), overrides[key]
-        if key in _MERGED and isinstance(old, dict) and isinstance(new, dict):
-            new = {**old, **new}
-        changed[key] = new
-    return changed
+    given = _given(overrides, TEMPLATE_KEYS)
+    return {**document, **{key: _replaced(document, overrides, key) for key in given}}
+
+
+def _replaced(document: dict[str, Any], overrides: dict[str, Any], key: str) -> Any:
+    both = document.get(key), overrides[key]
+    if key not in _MERGED or not all(isinstance(each, dict) for each in both):
+        return overrides[key]
+    return {**document[key], **overrides[key]}
 
 
 def refuse_template_keys(overrides: dict[str, Any]) -> None:
     """Refuse overrides that only the short form can take."""
-    for key in TEMPLATE_KEYS:
-        if key in overrides:
-            raise (
-                Spot(overrides)
-                .at(key)
-                .refuse(
-                    f"{key} cannot be given beside a PyTorchJob manifest",
-                    hint="change it in the manifest, or use the short form",
-                )
+    for key in _given(overrides, TEMPLATE_KEYS):
+        raise (
+            Spot(overrides)
+            .at(key)
+            .refuse(
+                f"{key} cannot be given beside a PyTorchJob manifest",
+                hint="change it in the manifest, or use the short form",
             )
+        )
 
 
 def apply_to_manifest(manifest: dict[str, Any], overrides: dict[str, Any]) -> None:
     """Write name, namespace, labels and annotations into the manifest; maps are merged."""
-    spot = Spot(manifest).at("metadata")
-    if spot.is_missing:
-        manifest["metadata"] = {}
-    metadata = Spot(manifest).at("metadata")
-    metadata.fields()
+    metadata = Spot(manifest).mapping_at("metadata")
     given = Spot(overrides)
-    for key in ("name", "namespace"):
-        if key in overrides:
-            metadata.value[key] = given.at(key).text()
-    for key in ("labels", "annotations"):
-        if key in overrides:
-            merged = {**metadata.at(key).fields(), **given.at(key).text_map()}
-            metadata.value[key] = merged
+    for key in _given(overrides, ("name", "namespace")):
+        metadata.value[key] = given.at(key).text()
+    for key in _given(overrides, ("labels", "annotations")):
+        metadata.value[key] = {**metadata.at(key).fields(), **given.at(key).text_map()}
+
+
+def _given(overrides: dict[str, Any], keys: tuple[str, ...]) -> list[str]:
+    return [key for key in keys if key in overrides]

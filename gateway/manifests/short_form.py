@@ -5,15 +5,16 @@ alike. The gateway's own fields become annotations; from there on both forms are
 """
 
 import shlex
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from gateway.core.vocabulary import LABEL_PREFIX
-from gateway.errors import NotSupportedYet
+from gateway.errors import GatewayError, NotSupportedYet
 from gateway.manifests.claims import flat_fields
 from gateway.manifests.documents import API_VERSION, KIND
 from gateway.manifests.fields import FIELDS, GROUPS, to_text
 from gateway.manifests.options import ReadOptions
-from gateway.manifests.spot import Spot
+from gateway.manifests.spot import Spot, is_whole
 from gateway.manifests.suggesting import did_you_mean
 
 TEMPLATE_KEYS: Final = (
@@ -29,6 +30,8 @@ OBJECT_KEYS: Final = ("name", "namespace", "labels", "annotations")
 KEYS: Final = (*OBJECT_KEYS, *TEMPLATE_KEYS, "manifest", *GROUPS, *FIELDS)
 MAX_WORKERS: Final = 9_999
 _UNBUILT_RESOURCES: Final = ("gpu_share", "gpu_memory", "rdma_share", "vf")
+_OVERCOMMITTED: Final = frozenset({"cpu", "memory"})
+"""What Kubernetes takes requests of without a limit."""
 _RESOURCES: Final = ("cpu", "memory", "gpu", "rdma", *_UNBUILT_RESOURCES)
 _MEANT: Final = {
     "replicas": "workers: Worker pods beside one Master",
@@ -45,22 +48,20 @@ def render(document: dict[str, Any], options: ReadOptions) -> dict[str, Any]:
     refuse_unknown_keys(Spot(document))
     spot = Spot(document)
     manifest = _wrapped(spot) if "manifest" in document else _rendered(spot, options)
-    metadata = Spot(manifest).at("metadata")
-    if metadata.is_missing:
-        manifest["metadata"] = {}
-    elif not isinstance(metadata.value, dict):
-        raise metadata.wrong_type("a mapping")
+    metadata = Spot(manifest).mapping_at("metadata")
     for key in ("name", "namespace"):
-        _put_once(manifest["metadata"], key, spot.at(key))
+        _put_once(metadata, key, spot.at(key))
     for key in ("labels", "annotations"):
-        for name, item in spot.at(key).entries():
-            _put_once(_own_map(manifest, key), name, item)
+        _put_all(metadata, key, spot.at(key).entries())
+    _put_all(metadata, "annotations", _annotations(document))
+    return manifest
+
+
+def _annotations(document: dict[str, Any]) -> Iterator[tuple[str, Spot]]:
+    """Give what the short form says of the gateway's own fields, as annotations."""
     for name, item in flat_fields(document):
         value = to_text(FIELDS[name].value_of(item))
-        _put_once(
-            _own_map(manifest, "annotations"), FIELDS[name].annotation, Spot(value, item.pointer)
-        )
-    return manifest
+        yield FIELDS[name].annotation, Spot(value, item.pointer)
 
 
 def refuse_unknown_keys(document: Spot) -> None:
@@ -79,71 +80,66 @@ def refuse_unknown_keys(document: Spot) -> None:
 
 def _wrapped(document: Spot) -> dict[str, Any]:
     """Give the manifest that stands beside fields of the gateway."""
-    for key in TEMPLATE_KEYS:
-        spot = document.at(key)
-        if not spot.is_missing:
-            raise spot.refuse(
-                f"{key} stands beside a manifest",
-                hint="write it into the manifest's pod template, or leave the manifest out",
-            )
+    for key, spot in document.given(TEMPLATE_KEYS):
+        raise spot.refuse(
+            f"{key} stands beside a manifest",
+            hint="write it into the manifest's pod template, or leave the manifest out",
+        )
     return dict(document.at("manifest").fields())
 
 
-def _own_map(manifest: dict[str, Any], key: str) -> dict[str, Any]:
-    spot = Spot(manifest).at("metadata", key)
-    if spot.is_missing:
-        manifest["metadata"][key] = {}
-    elif not isinstance(spot.value, dict):
-        raise spot.wrong_type("a mapping")
-    own: dict[str, Any] = manifest["metadata"][key]
-    return own
+def _put_all(metadata: Spot, kind: str, entries: Iterable[tuple[str, Spot]]) -> None:
+    for key, spot in entries:
+        _put_once(metadata.mapping_at(kind), key, spot)
 
 
-def _put_once(mapping: dict[str, Any], key: str, spot: Spot) -> None:
+def _put_once(mapping: Spot, key: str, spot: Spot) -> None:
     if spot.is_missing:
         return
-    if mapping.setdefault(key, spot.value) != spot.value:
+    earlier = mapping.value.setdefault(key, spot.value)
+    if earlier != spot.value:
         raise spot.refuse(
             f"{key.removeprefix(LABEL_PREFIX)} is given twice, and not alike",
-            allowed=(str(mapping[key])[:80],),
+            allowed=(str(earlier)[:80],),
             hint="say it in one place only",
         )
 
 
 def _rendered(document: Spot, options: ReadOptions) -> dict[str, Any]:
-    workers = document.at("workers")
-    count = 0 if workers.is_missing else workers.whole(0, MAX_WORKERS)
-    specs = {"Master": _replica(document, 1, options)}
-    if count:
-        specs["Worker"] = _replica(document, count, options)
+    counts = {"Master": 1, "Worker": document.at("workers").whole_or(0, 0, MAX_WORKERS)}
+    specs = {kind: _replica(document, count, options) for kind, count in _filled(counts).items()}
     spec: dict[str, Any] = {"pytorchReplicaSpecs": specs}
-    processes = document.at("nproc_per_node")
-    if not processes.is_missing:
-        is_number = isinstance(processes.value, int)
-        spec["nprocPerNode"] = str(processes.whole(1, 1024)) if is_number else processes.text()
+    for _, processes in document.given(["nproc_per_node"]):
+        spec["nprocPerNode"] = _processes(processes)
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {}, "spec": spec}
+
+
+def _processes(spot: Spot) -> str:
+    return str(spot.whole(1, 1024)) if isinstance(spot.value, int) else spot.text()
 
 
 def _replica(document: Spot, count: int, options: ReadOptions) -> dict[str, Any]:
     image = document.at("image")
-    if not image.text().strip():
-        raise image.refuse("a job needs an image", hint="give a container image, or a manifest")
-    container: dict[str, Any] = {"name": "pytorch", "image": image.text()}
-    for key in ("command", "args"):
-        words = _words(document.at(key))
-        if words:
-            container[key] = words
-    env = _environment(document.at("env"))
-    if env:
-        container["env"] = env
-    resources = _resources(document.at("resources"), options)
-    if resources:
-        container["resources"] = resources
+    has_image = bool(image.text().strip())
+    image.demand(has_image, "a job needs an image", "give a container image, or a manifest")
+    container = {
+        "name": "pytorch",
+        "image": image.text(),
+        "command": _words(document.at("command")),
+        "args": _words(document.at("args")),
+        "env": _environment(document.at("env")),
+        "resources": _resources(document.at("resources"), options),
+    }
     return {
         "replicas": count,
         "restartPolicy": "Never",
-        "template": {"spec": {"containers": [container]}},
+        "template": {"spec": {"containers": [_filled(container)]}},
     }
+
+
+def _filled(mapping: dict[str, Any]) -> dict[str, Any]:
+    """Give a mapping without its empty values."""
+    return {key: value for key, value in mapping.items() if value}
 
 
 def _words(spot: Spot) -> list[str]:
@@ -165,42 +161,56 @@ def _environment(spot: Spot) -> list[Any]:
     """
     if isinstance(spot.value, list):
         return list(spot.value)
-    entries = []
-    for name, item in spot.entries():
-        is_whole = isinstance(item.value, int) and not isinstance(item.value, bool)
-        entries.append({"name": name, "value": str(item.value) if is_whole else item.text()})
+    entries = [{"name": name, "value": _variable(item)} for name, item in spot.entries()]
     return sorted(entries, key=lambda entry: ("$(" in entry["value"], entry["name"]))
+
+
+def _variable(spot: Spot) -> str:
+    return str(spot.value) if is_whole(spot.value) else spot.text()
 
 
 def _resources(spot: Spot, options: ReadOptions) -> dict[str, Any]:
     """Give requests as written, and equal limits for devices, which Kubernetes asks for."""
-    requests: dict[str, Any] = {}
-    limits: dict[str, Any] = {}
-    for key, item in spot.entries():
-        name = _resource_name(key, item, options)
-        if item.is_missing:
-            raise item.wrong_type("an amount")
-        requests[name] = item.value
-        if name not in {"cpu", "memory"}:
-            limits[name] = item.value
-    both = {"requests": requests, "limits": limits}
-    return {kind: values for kind, values in both.items() if values}
+    requests = dict(_request(key, item, options) for key, item in spot.entries())
+    limits = {name: amount for name, amount in requests.items() if name not in _OVERCOMMITTED}
+    return _filled({"requests": requests, "limits": limits})
+
+
+def _request(key: str, spot: Spot, options: ReadOptions) -> tuple[str, Any]:
+    name = _resource_name(key, spot, options)
+    if spot.is_missing:
+        raise spot.wrong_type("an amount")
+    return name, spot.value
 
 
 def _resource_name(key: str, spot: Spot, options: ReadOptions) -> str:
-    if key in {"cpu", "memory"} or "/" in key or key.startswith("hugepages-"):
-        return key
     devices = {"gpu": options.short_form_gpu, "rdma": options.short_form_rdma}
     if key in devices:
         return devices[key]
-    if key.replace("-", "_") in _UNBUILT_RESOURCES or key.startswith("mig-"):
-        raise spot.refuse(
-            f"{key} is not supported yet",
-            allowed=("cpu", "memory", "gpu", "rdma"),
-            hint="ask for whole devices: gpu and rdma",
-            kind=NotSupportedYet,
-        )
-    raise spot.refuse(
+    if _is_kubernetes_name(key):
+        return key
+    raise _unbuilt_resource(key, spot) if _is_unbuilt(key) else _unknown_resource(key, spot)
+
+
+def _is_kubernetes_name(key: str) -> bool:
+    return key in _OVERCOMMITTED or "/" in key or key.startswith("hugepages-")
+
+
+def _is_unbuilt(key: str) -> bool:
+    return key.startswith("mig-") or key.replace("-", "_") in _UNBUILT_RESOURCES
+
+
+def _unbuilt_resource(key: str, spot: Spot) -> GatewayError:
+    return spot.refuse(
+        f"{key} is not supported yet",
+        allowed=("cpu", "memory", "gpu", "rdma"),
+        hint="ask for whole devices: gpu and rdma",
+        kind=NotSupportedYet,
+    )
+
+
+def _unknown_resource(key: str, spot: Spot) -> GatewayError:
+    return spot.refuse(
         f"there is no resource {key[:80]!r}",
         allowed=_RESOURCES,
         hint=did_you_mean(key, _RESOURCES, "use cpu, memory, gpu, rdma or a full resource name"),

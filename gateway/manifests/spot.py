@@ -6,11 +6,11 @@ never meets code that would fail on it. It knows types, but no field of any form
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, Final
+from types import MappingProxyType, NoneType
+from typing import Any, Final, TypeGuard, TypeVar
 
 from gateway.errors import GatewayError, InvalidInput
-from gateway.manifests.suggesting import did_you_mean
+from gateway.manifests.suggesting import UNEXPANDED, did_you_mean
 
 MAX_INT64: Final = 2**63 - 1
 _SHOWN: Final = 200
@@ -22,7 +22,19 @@ _TYPES: Final = {
     str: "a text",
     list: "a list",
     dict: "a mapping",
+    NoneType: "nothing",
 }
+_Kind = TypeVar("_Kind")
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """True for a whole number; Python's booleans are none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """True for any number; Python's booleans are none."""
+    return is_whole(value) or isinstance(value, float)
 
 
 class Spot:
@@ -73,11 +85,20 @@ class Spot:
 
     def fields(self) -> Mapping[str, Any]:
         """Give a mapping; empty when missing."""
-        if self.value is None:
-            return _NOTHING
-        if not isinstance(self.value, dict):
-            raise self.wrong_type("a mapping")
-        return self.value
+        return self._typed(dict, _NOTHING)
+
+    def mapping_at(self, key: str) -> "Spot":
+        """Give the mapping under this key of a mapping; an empty one is put there if missing."""
+        if self.at(key).is_missing:
+            self.value[key] = {}
+        self.at(key).fields()
+        return self.at(key)
+
+    def given(self, keys: Iterable[str]) -> Iterator[tuple[str, "Spot"]]:
+        """Give those of these keys that have a value, with it."""
+        for key in keys:
+            if not self.at(key).is_missing:
+                yield key, self.at(key)
 
     def entries(self) -> Iterator[tuple[str, "Spot"]]:
         """Give a mapping's keys with their values."""
@@ -86,51 +107,33 @@ class Spot:
 
     def items(self) -> list["Spot"]:
         """Give a list's entries; empty when missing."""
-        if self.value is None:
-            return []
-        if not isinstance(self.value, list):
-            raise self.wrong_type("a list")
-        return [self.child(index, value) for index, value in enumerate(self.value)]
+        return [self.child(index, value) for index, value in enumerate(self._typed(list, []))]
 
     def text(self) -> str:
         """Give a text; empty when missing."""
-        if self.value is None:
-            return ""
-        if not isinstance(self.value, str):
-            raise self.wrong_type("a text")
-        return self.value
+        return self._typed(str, "")
 
     def texts(self) -> list[str]:
         """Give a list of texts; empty when missing."""
-        for item in self.items():
-            if not isinstance(item.value, str):
-                raise item.wrong_type("a text")
-        return list(self.value or ())
+        return [item.text_value() for item in self.items()]
 
     def text_map(self) -> dict[str, str]:
         """Give a mapping of texts, as labels and annotations are; empty when missing."""
-        for _, item in self.entries():
-            if not isinstance(item.value, str):
-                raise item.wrong_type("a text")
-        return dict(self.fields())
+        return {key: item.text_value() for key, item in self.entries()}
 
     def text_value(self) -> str:
         """Give a text that must be there."""
-        if self.value is None:
-            raise self.wrong_type("a text")
-        return self.text()
+        if isinstance(self.value, str):
+            return self.value
+        raise self.wrong_type("a text")
 
     def flag(self) -> bool:
         """Give a boolean; False when missing."""
-        if self.value is None:
-            return False
-        if not isinstance(self.value, bool):
-            raise self.wrong_type("a boolean")
-        return self.value
+        return self._typed(bool, False)
 
     def whole(self, least: int, most: int = MAX_INT64) -> int:
         """Give a whole number within these bounds."""
-        if not isinstance(self.value, int) or isinstance(self.value, bool):
+        if not is_whole(self.value):
             raise self.wrong_type("a whole number")
         if not least <= self.value <= most:
             raise self.refuse(
@@ -140,17 +143,23 @@ class Spot:
             )
         return self.value
 
+    def whole_or(self, default: int, least: int, most: int = MAX_INT64) -> int:
+        """Give a whole number within these bounds; the default when missing."""
+        return default if self.is_missing else self.whole(least, most)
+
     def choice(self, allowed: Iterable[str], default: str = "") -> str:
         """Give one of the allowed words; the default when missing."""
-        words = tuple(str(each) for each in allowed)
+        if self.is_missing:
+            return default
+        words = tuple(map(str, allowed))
         word = self.text() or default
-        if word not in words and not (self.is_missing and word == default):
-            raise self.refuse(
-                f"{word!r} is not one of {', '.join(words)}",
-                allowed=words,
-                hint=did_you_mean(word, words, "choose one of the allowed values"),
-            )
-        return word
+        if word in words:
+            return word
+        raise self.refuse(
+            f"{word!r} is not one of {', '.join(words)}",
+            allowed=words,
+            hint=did_you_mean(word, words, "choose one of the allowed values"),
+        )
 
     def demand(
         self,
@@ -185,39 +194,64 @@ class Spot:
 
     def wrong_type(self, expected: str) -> GatewayError:
         """Give the error for a value of another type."""
-        found = "nothing" if self.value is None else _TYPES.get(type(self.value), "something else")
+        found = _TYPES.get(type(self.value), "something else")
         return self.refuse(
             f"{expected} belongs here, not {found}",
             allowed=(expected,),
             hint=_type_hint(self.value, expected),
         )
 
+    def _typed(self, kind: type[_Kind], nothing: _Kind) -> _Kind:
+        """Give a value of this type, `nothing` when it is missing."""
+        if self.value is None:
+            return nothing
+        if isinstance(self.value, kind):
+            return self.value
+        raise self.wrong_type(_TYPES[kind])
+
 
 def _type_hint(value: object, expected: str) -> str:
     if value is None:
         return "give a value, or remove the key"
-    if isinstance(value, str) and "$" in value:
-        return "a variable was left unexpanded: run envsubst or fill it in"
-    if expected == "a text" and isinstance(value, bool):
+    if isinstance(value, str):
+        return _hint_on_text(value, expected)
+    if expected == "a text":
+        return _hint_on_quotes(value)
+    return _hint_on_form(expected)
+
+
+def _hint_on_text(text: str, expected: str) -> str:
+    if "$" in text:
+        return UNEXPANDED
+    is_quoted_number = expected != "a boolean" and text.strip("+-").isdecimal()
+    return "write it without quotes" if is_quoted_number else _hint_on_form(expected)
+
+
+def _hint_on_quotes(value: object) -> str:
+    if isinstance(value, bool):
         return "YAML reads true, false, yes, no, on and off as booleans: put the value into quotes"
-    if expected == "a text" and isinstance(value, int | float):
-        return f'put it into quotes: "{value}"'
-    if expected == "a boolean":
-        return "write true or false"
-    if isinstance(value, str) and value.strip("+-").isdecimal():
-        return "write it without quotes"
-    return f"write {expected}"
+    return f'put it into quotes: "{value}"' if is_number(value) else _hint_on_form("a text")
+
+
+def _hint_on_form(expected: str) -> str:
+    return "write true or false" if expected == "a boolean" else f"write {expected}"
 
 
 def _shown(value: object) -> object:
     """Give a value short enough for an answer; a large one only by its type."""
     if isinstance(value, str):
-        short = value if len(value) <= _SHOWN else value[:_SHOWN] + "..."
-        return short.encode("utf-8", "replace").decode()
+        return _shortened(value).encode("utf-8", "replace").decode()
     if isinstance(value, dict | list):
         return value if len(str(value)) <= _SHOWN else _TYPES[type(value)]
-    if value is None or isinstance(value, bool | int):
-        return value
-    # Not every float and no other object has a form in JSON.
-    is_finite = isinstance(value, float) and math.isfinite(value)
-    return value if is_finite else str(value)[:_SHOWN]
+    return value if _has_json_form(value) else str(value)[:_SHOWN]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
+
+def _has_json_form(value: object) -> bool:
+    """Not every float and no unknown object has a form in JSON."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int | NoneType)

@@ -11,6 +11,8 @@ LOOSE: Final = 0.6
 """Enough to suggest a word once the one written is refused anyway."""
 NEAR: Final = 0.85
 """Enough to refuse an unknown word as a typo where unknown words are allowed."""
+UNEXPANDED: Final = "a variable was left unexpanded: run envsubst or fill it in"
+"""Hint on a text that still holds a dollar sign."""
 
 
 def closest(word: str, known: Iterable[str], cutoff: float = LOOSE) -> str:
@@ -18,15 +20,20 @@ def closest(word: str, known: Iterable[str], cutoff: float = LOOSE) -> str:
 
     Words that differ only in case, dashes or underscores win over words that merely look alike.
     """
-    words = [str(each) for each in known]
-    folded = [each for each in words if _fold(each) == _fold(word)]
-    return next(iter(folded or difflib.get_close_matches(word, words, n=1, cutoff=cutoff)), "")
+    words = list(map(str, known))
+    near = _spelled_alike(word, words) or difflib.get_close_matches(word, words, 1, cutoff)
+    return next(iter(near), "")
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
     """Give a hint that names the nearest word, or the other hint when none is near."""
     near = closest(word, known)
     return f"did you mean {near!r}?" if near else otherwise
+
+
+def _spelled_alike(word: str, words: list[str]) -> list[str]:
+    folded = _fold(word)
+    return [each for each in words if _fold(each) == folded]
 
 
 def _fold(word: str) -> str:
