@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, insert, literal, select
+from sqlalchemy import Connection, bindparam, insert, literal_column, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from gateway.core.jobs.request import RequestClass
 from gateway.db.engine import Database, Row, Writer
 from gateway.db.jobs import intern_class
-from gateway.db.tables import Json, events, jobs, namespace_defaults, queues
+from gateway.db.tables import events, jobs, namespace_defaults, queues
 
 MOST_CLASSES = 10_000
 
@@ -71,32 +71,37 @@ def keep_queues(writer: Writer, book: QueueBook, names: set[str]) -> set[str]:
     return set(writer.connection.execute(locked).scalars())
 
 
+_INSERT = {
+    True: sqlite.insert(jobs).on_conflict_do_nothing(),
+    False: postgresql.insert(jobs).on_conflict_do_nothing(),
+}
+_IS_ONE_OF = jobs.c.uid.in_(bindparam("uids", expanding=True))
+_INSERTED = select(jobs.c.uid).where(_IS_ONE_OF)
+_TELL_SUBMITTED = insert(events).from_select(
+    ("at_us", "job_id", "kind", "actor", "data", "xact_id"),
+    select(
+        jobs.c.submitted_us,
+        jobs.c.id,
+        literal_column("'submitted'"),
+        jobs.c.user_name,
+        literal_column("'{}'"),
+        jobs.c.xact_id,
+    )
+    .where(_IS_ONE_OF)
+    .order_by(jobs.c.id),
+    include_defaults=False,
+)
+"""Built once: building a statement costs more than running it."""
+
+
 def insert_jobs(writer: Writer, rows: Sequence[Mapping[str, Any]]) -> set[str]:
     """Insert jobs with their first events; gives uids of those whose name and key were free."""
     if not rows:
         return set()
-    dialect = sqlite if writer.is_sqlite else postgresql
-    statement = dialect.insert(jobs).on_conflict_do_nothing()
-    writer.connection.execute(statement, [{**row, "xact_id": writer.xact_id} for row in rows])
+    values = [{**row, "xact_id": writer.xact_id} for row in rows]
+    writer.connection.execute(_INSERT[writer.is_sqlite], values)
     uids = [row["uid"] for row in rows]
-    if _tell_submitted(writer, uids) == len(rows):
+    told = writer.connection.execute(_TELL_SUBMITTED, {"uids": uids})
+    if told.rowcount == len(rows):
         return set(uids)
-    inserted = select(jobs.c.uid).where(jobs.c.uid.in_(uids))
-    return set(writer.connection.execute(inserted).scalars())
-
-
-def _tell_submitted(writer: Writer, uids: Sequence[str]) -> int:
-    """Append the first event of each of these jobs that is there; gives how many are."""
-    told = select(
-        jobs.c.submitted_us,
-        jobs.c.id,
-        literal("submitted"),
-        jobs.c.user_name,
-        literal({}, Json),
-        jobs.c.xact_id,
-    )
-    names = ("at_us", "job_id", "kind", "actor", "data", "xact_id")
-    statement = insert(events).from_select(
-        names, told.where(jobs.c.uid.in_(uids)).order_by(jobs.c.id), include_defaults=False
-    )
-    return writer.connection.execute(statement).rowcount
+    return set(writer.connection.execute(_INSERTED, {"uids": uids}).scalars())
