@@ -29,6 +29,8 @@ PLACES: Final = {
 }
 """Fields that a PyTorchJob has a place of its own for."""
 _SUSPEND: Final = (*_RUN_POLICY, "suspend")
+_OWN_PLACES: Final = {**PLACES, "hold": _SUSPEND}
+_INTO_TEMPLATE: Final = "write it into the pod template"
 _TEMPLATE_FIELDS: Final = ("image", "command", "args", "env", "workers", "resources")
 
 
@@ -49,18 +51,14 @@ def settle(
     Raises InvalidInput for two places that disagree, an unknown key or a wrong value;
     NotSupportedYet for a field that is not built.
     """
-    settled: dict[str, Claim] = {claim.field: claim for claim in overrides}
+    settled = {claim.field: claim for claim in overrides}
     for name in settled:
         _clear(manifest, name)
     for claim in _claims(manifest, options):
-        earlier = settled.setdefault(claim.field, claim)
-        if earlier.value != claim.value:
-            raise _conflict(earlier, claim)
-    values = {name: claim.value for name, claim in settled.items()}
-    if options.kueue_label == "map":
-        _drop_kueue(manifest)
+        _agree(settled.setdefault(claim.field, claim), claim)
+    _drop_kueue(manifest)
     _write_back(manifest, settled)
-    return values
+    return {name: claim.value for name, claim in settled.items()}
 
 
 def override_claims(values: Mapping[str, Any]) -> list[Claim]:
@@ -76,35 +74,60 @@ def override_claims(values: Mapping[str, Any]) -> list[Claim]:
 
 def flat_fields(values: Mapping[str, Any]) -> Iterator[tuple[str, Spot]]:
     """Give (field, value) of every entry that is a field of the gateway."""
-    for key, spot in Spot(dict(values)).entries():
-        name = key.replace("-", "_")
-        if spot.is_missing:
-            continue
+    given = Spot({key: value for key, value in values.items() if value is not None})
+    for key, spot in given.entries():
+        name = _field_name(key)
         if name in GROUPS:
             yield from _grouped(name, spot)
-        elif ALIASES.get(name, name) in FIELDS:
-            yield ALIASES.get(name, name), spot
+        elif name in FIELDS:
+            yield name, spot
+
+
+def _field_name(key: str) -> str:
+    """Give the field or group that a key of the short form or of overrides names."""
+    name = key.replace("-", "_")
+    return ALIASES.get(name, name)
+
+
+def _annotated_field(key: str) -> str:
+    return _field_name(key.removeprefix(LABEL_PREFIX).replace(".", "_"))
 
 
 def _grouped(group: str, spot: Spot) -> Iterator[tuple[str, Spot]]:
-    known = GROUPS[group]
     for key, item in spot.entries():
-        name = key.replace("-", "_")
-        if name not in known:
-            raise item.refuse(
-                f"{group} has no field {key[:80]!r}",
-                allowed=tuple(known),
-                hint=did_you_mean(name, known, "choose one of the allowed fields"),
-            )
+        name = _member(group, key, item)
         if not item.is_missing:
-            yield known[name], item
+            yield name, item
+
+
+def _member(group: str, key: str, item: Spot) -> str:
+    known = GROUPS[group]
+    name = key.replace("-", "_")
+    if name in known:
+        return known[name]
+    raise item.refuse(
+        f"{group} has no field {key[:80]!r}",
+        allowed=tuple(known),
+        hint=did_you_mean(name, known, "choose one of the allowed fields"),
+    )
 
 
 def _claims(manifest: dict[str, Any], options: ReadOptions) -> Iterator[Claim]:
     document = Spot(manifest)
-    for key, spot in document.at("metadata", "annotations").entries():
-        if key.startswith(LABEL_PREFIX):
-            yield _annotation(key, spot)
+    for key, spot in _prefixed(document.at("metadata", "annotations"), LABEL_PREFIX):
+        yield _annotation(key, spot)
+    yield from _placed(document)
+    for place in _kueue_places(document):
+        for key, spot in _prefixed(place, KUEUE_PREFIX):
+            yield _kueue(key, spot, options)
+
+
+def _prefixed(place: Spot, prefix: str) -> Iterator[tuple[str, Spot]]:
+    return (entry for entry in place.entries() if entry[0].startswith(prefix))
+
+
+def _placed(document: Spot) -> Iterator[Claim]:
+    """Give what a PyTorchJob says of the gateway's fields in places of its own."""
     for name, path in PLACES.items():
         spot = document.at(*path)
         if not spot.is_missing:
@@ -112,28 +135,20 @@ def _claims(manifest: dict[str, Any], options: ReadOptions) -> Iterator[Claim]:
     suspend = document.at(*_SUSPEND)
     if suspend.flag():
         yield Claim("hold", True, suspend.pointer)
-    for place in _kueue_places(document):
-        for key, spot in place.entries():
-            if key.startswith(KUEUE_PREFIX):
-                yield _kueue(key, spot, options)
 
 
 def _annotation(key: str, spot: Spot) -> Claim:
-    if not isinstance(spot.value, str):
-        raise spot.wrong_type("a text")
-    written = key.removeprefix(LABEL_PREFIX)
-    name = written.replace("-", "_").replace(".", "_")
-    field = FIELDS.get(ALIASES.get(name, name))
+    spot.text_value()
+    field = FIELDS.get(_annotated_field(key))
     if field is None:
-        raise _unknown_annotation(written, spot)
+        raise _unknown_annotation(key.removeprefix(LABEL_PREFIX), spot)
     return Claim(field.name, field.value_in_text(spot), spot.pointer)
 
 
 def _unknown_annotation(written: str, spot: Spot) -> Exception:
     known = [field.annotation.removeprefix(LABEL_PREFIX) for field in FIELDS.values()]
-    otherwise = "remove it; the prefix is the gateway's own"
-    if written.replace("-", "_") in _TEMPLATE_FIELDS:
-        otherwise = "write it into the pod template"
+    is_of_pod = written.replace("-", "_") in _TEMPLATE_FIELDS
+    otherwise = _INTO_TEMPLATE if is_of_pod else "remove it; the prefix is the gateway's own"
     return spot.refuse(
         f"{LABEL_PREFIX}{written[:80]} is not a field of the gateway",
         allowed=tuple(LABEL_PREFIX + each for each in known),
@@ -160,39 +175,42 @@ def _kueue(key: str, spot: Spot, options: ReadOptions) -> Claim:
 
 def _drop_kueue(manifest: dict[str, Any]) -> None:
     for place in _kueue_places(Spot(manifest)):
-        if isinstance(place.value, dict):
-            place.value.pop(KUEUE_QUEUE, None)
+        place.drop(KUEUE_QUEUE)
 
 
 def _clear(manifest: dict[str, Any], name: str) -> None:
     """Remove every other place of a field that is overridden."""
-    annotations = Spot(manifest).at("metadata", "annotations").fields()
-    for key in list(annotations):
-        written = key.removeprefix(LABEL_PREFIX).replace("-", "_").replace(".", "_")
-        if key.startswith(LABEL_PREFIX) and ALIASES.get(written, written) == name:
-            del manifest["metadata"]["annotations"][key]
-    path = _SUSPEND if name == "hold" else PLACES.get(name)
-    if path:
-        holder = Spot(manifest).at(*path[:-1]).value
-        if holder is not None:
-            holder.pop(path[-1], None)
+    document = Spot(manifest)
+    annotations = document.at("metadata", "annotations")
+    for key, _ in list(_prefixed(annotations, LABEL_PREFIX)):
+        if _annotated_field(key) == name:
+            annotations.drop(key)
+    if name in _OWN_PLACES:
+        *holder, last = _OWN_PLACES[name]
+        document.at(*holder).drop(last)
     if name == "queue":
         _drop_kueue(manifest)
 
 
 def _write_back(manifest: dict[str, Any], settled: Mapping[str, Claim]) -> None:
     """Keep what was settled as annotations, unless the document already says it elsewhere."""
+    metadata = Spot(manifest).mapping_at("metadata")
     for name, claim in settled.items():
-        is_kueue = claim.pointer.endswith(KUEUE_QUEUE.replace("/", "~1"))
-        if claim.pointer.startswith(("/spec/", "/metadata/")) and not is_kueue:
-            continue
-        metadata = manifest.setdefault("metadata", {})
-        annotations = metadata.setdefault("annotations", {})
-        annotations[FIELDS[name].annotation] = to_text(claim.value)
+        if not _is_kept(claim):
+            annotations = metadata.mapping_at("annotations").value
+            annotations[FIELDS[name].annotation] = to_text(claim.value)
 
 
-def _conflict(first: Claim, second: Claim) -> InvalidInput:
-    return InvalidInput(
+def _is_kept(claim: Claim) -> bool:
+    """True for what stays in the document where it was found."""
+    is_kueue = claim.pointer.endswith(KUEUE_QUEUE.replace("/", "~1"))
+    return claim.pointer.startswith(("/spec/", "/metadata/")) and not is_kueue
+
+
+def _agree(first: Claim, second: Claim) -> None:
+    if first.value == second.value:
+        return
+    raise InvalidInput(
         f"{first.field} is {to_text(first.value)} at {first.pointer or 'the options'} "
         f"but {to_text(second.value)} at {second.pointer}",
         pointer=second.pointer,

@@ -3,7 +3,9 @@
 Unpacks lists; knows the two forms of a job only by their outline, not their fields.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from types import NoneType
 from typing import Any, Final
 
 from gateway.errors import InvalidInput
@@ -30,7 +32,7 @@ def flatten(documents: list[Any]) -> list[dict[str, Any]]:
 
     Raises InvalidInput for a document of another kind, named by kind and position, or for none.
     """
-    jobs = [job for document in documents for job in _unpack(document)]
+    jobs = list(chain.from_iterable(map(_unpack, documents)))
     if not jobs:
         raise InvalidInput(
             "there is no job in what was submitted",
@@ -53,12 +55,12 @@ def require_job_kind(document: dict[str, Any], called: str) -> None:
             allowed=(KIND,),
             hint=_kind_hint(kind.value, document),
         )
-    if version.value != API_VERSION:
-        raise version.refuse(
-            f"{called} is of API version {_word(version)}, not {API_VERSION}",
-            allowed=(API_VERSION,),
-            hint=f"write apiVersion: {API_VERSION}",
-        )
+    version.demand(
+        version.value == API_VERSION,
+        f"{called} is of API version {_word(version)}, not {API_VERSION}",
+        f"write apiVersion: {API_VERSION}",
+        allowed=(API_VERSION,),
+    )
 
 
 def _unpack(document: Any) -> Iterator[dict[str, Any]]:
@@ -66,21 +68,24 @@ def _unpack(document: Any) -> Iterator[dict[str, Any]]:
     waiting = [document]
     while waiting:
         value = waiting.pop(0)
-        if value is None:
-            continue
-        if isinstance(value, list):
-            waiting[:0] = value
-        elif isinstance(value, dict) and _is_list(value):
-            waiting[:0] = [item.value for item in Spot(value).at("items").items()]
-        elif isinstance(value, dict):
+        listed = _listed(value)
+        if listed is None:
             yield value
         else:
-            raise Spot(value).wrong_type("a mapping")
+            waiting[:0] = listed
 
 
-def _is_list(value: dict[str, Any]) -> bool:
-    kind = value.get("kind")
-    return isinstance(kind, str) and kind.endswith("List") and "items" in value
+def _listed(value: Any) -> list[Any] | None:
+    """Give what a list or a `kind: List` holds, nothing for no value; None for another mapping."""
+    if isinstance(value, list | NoneType):
+        return value or []
+    if not _is_list(Spot(value).fields()):
+        return None
+    return [item.value for item in Spot(value).at("items").items()]
+
+
+def _is_list(value: Mapping[str, Any]) -> bool:
+    return str(value.get("kind")).endswith("List") and "items" in value
 
 
 def _word(spot: Spot) -> str:
@@ -89,10 +94,14 @@ def _word(spot: Spot) -> str:
 
 def _kind_hint(kind: object, document: dict[str, Any]) -> str:
     if not isinstance(kind, str):
-        near = next((key for key in document if closest(key, ["kind"]) and key != "kind"), "")
-        return f"did you mean 'kind' instead of {near!r}?" if near else f"write kind: {KIND}"
+        return _kindless_hint(document)
     if closest(kind, [KIND]):
         return f"did you mean {KIND!r}?"
     return _HINTS.get(
         kind, f"apply the {kind} with kubectl first, and submit only the {KIND} documents here"
     )
+
+
+def _kindless_hint(document: dict[str, Any]) -> str:
+    near = [key for key in document if key != "kind" and closest(key, ["kind"])]
+    return f"did you mean 'kind' instead of {near[0]!r}?" if near else f"write kind: {KIND}"

@@ -34,10 +34,13 @@ def syntax_error(error: json.JSONDecodeError) -> MalformedBody:
 def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = _first_repeated([name for name, _ in pairs])
         raise MalformedBody(f"the key {twice[:60]!r} is given twice", hint="keep one of the two")
     return mapping
+
+
+def _first_repeated(names: list[str]) -> str:
+    return next(name for name in names if names.count(name) > 1)
 
 
 def _not_finite(word: str) -> NoReturn:

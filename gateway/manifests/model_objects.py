@@ -5,7 +5,7 @@ Recognised by what they carry (`attribute_map`), so neither client is imported. 
 """
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 from gateway.errors import InvalidInput
@@ -23,12 +23,15 @@ def model_to_plain(value: Any, depth: int = 0) -> Any:
     if depth > _MAX_DEPTH:
         raise InvalidInput("the object is nested too deeply", hint="flatten it")
     if is_model(value):
-        named = ((wire, getattr(value, name, None)) for name, wire in value.attribute_map.items())
-        return {wire: model_to_plain(item, depth + 1) for wire, item in named if item is not None}
+        value = _attributes(value)
     if isinstance(value, Mapping):
         return {key: model_to_plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [model_to_plain(item, depth + 1) for item in value]
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    return value
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _attributes(model: Any) -> dict[str, Any]:
+    """Give a model's attributes that are not None, by their names on the wire."""
+    named = {wire: getattr(model, name, None) for name, wire in model.attribute_map.items()}
+    return {wire: value for wire, value in named.items() if value is not None}

@@ -39,27 +39,32 @@ def require_name(metadata: Spot, workers: int) -> str:
     name = spot.text()
     limit = longest_name(workers)
     if not name:
-        hint = (
-            "give metadata.name"
-            if metadata.at("generateName").is_missing
-            else ("generateName is not used here: give metadata.name")
-        )
-        raise spot.refuse("the job has no name", hint=hint)
+        raise spot.refuse("the job has no name", hint=_nameless_hint(metadata))
     if not _NAME.fullmatch(name):
-        suggestion = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-0123456789")[:limit]
         raise spot.refuse(
             f"{name[:80]!r} is not a name that services can have",
             allowed=("a lower case letter, then lower case letters, digits and dashes",),
-            hint=f"did you mean {suggestion!r}?" if suggestion else "start with a letter",
+            hint=_rename_hint(name, limit),
         )
-    if len(name) > limit:
-        raise spot.refuse(
-            f"the name has {len(name)} characters; with {workers} workers at most {limit} leave "
-            "room for the names of its attempts and of each replica's service",
-            allowed=(f"at most {limit} characters",),
-            hint=f"shorten it, for example to {name[:limit].rstrip('-')!r}",
-        )
+    spot.demand(
+        len(name) <= limit,
+        f"the name has {len(name)} characters; with {workers} workers at most {limit} leave "
+        "room for the names of its attempts and of each replica's service",
+        f"shorten it, for example to {name[:limit].rstrip('-')!r}",
+        allowed=(f"at most {limit} characters",),
+    )
     return name
+
+
+def _nameless_hint(metadata: Spot) -> str:
+    if metadata.at("generateName").is_missing:
+        return "give metadata.name"
+    return "generateName is not used here: give metadata.name"
+
+
+def _rename_hint(name: str, limit: int) -> str:
+    suggestion = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-0123456789")[:limit]
+    return f"did you mean {suggestion!r}?" if suggestion else "start with a letter"
 
 
 def require_namespace(metadata: Spot) -> str:
@@ -69,21 +74,31 @@ def require_namespace(metadata: Spot) -> str:
 
 def require_keys(metadata: Spot) -> None:
     """Check the keys and types of labels and annotations, and the values of labels."""
-    for kind in ("labels", "annotations"):
-        for key, spot in metadata.at(kind).entries():
-            if not _KEY.fullmatch(key):
-                raise spot.refuse(
-                    f"{key[:80]!r} is not a key that {kind} can have",
-                    allowed=("[prefix/]name of letters, digits, '-', '_' and '.'",),
-                    hint="rename the key",
-                )
-            value = spot.text_value()
-            if kind == "labels" and not _LABEL_VALUE.fullmatch(value):
-                raise spot.refuse(
-                    f"{value[:80]!r} is not a value that a label can have",
-                    allowed=("at most 63 letters, digits, '-', '_' and '.'",),
-                    hint="shorten or rename it, or make it an annotation",
-                )
+    for key, spot in metadata.at("labels").entries():
+        _require_key(key, spot, "labels")
+        _require_label_value(spot)
+    for key, spot in metadata.at("annotations").entries():
+        _require_key(key, spot, "annotations")
+        spot.text_value()
+
+
+def _require_key(key: str, spot: Spot, kind: str) -> None:
+    spot.demand(
+        _KEY.fullmatch(key) is not None,
+        f"{key[:80]!r} is not a key that {kind} can have",
+        "rename the key",
+        allowed=("[prefix/]name of letters, digits, '-', '_' and '.'",),
+    )
+
+
+def _require_label_value(spot: Spot) -> None:
+    value = spot.text_value()
+    spot.demand(
+        _LABEL_VALUE.fullmatch(value) is not None,
+        f"{value[:80]!r} is not a value that a label can have",
+        "shorten or rename it, or make it an annotation",
+        allowed=("at most 63 letters, digits, '-', '_' and '.'",),
+    )
 
 
 def refuse_reserved(metadata: Spot, kinds: tuple[str, ...]) -> None:

@@ -4,6 +4,7 @@ Changes only what means the same to Kubernetes: nulls are dropped, missing repli
 fractional quantities turned to text, for a CRD takes them as text only.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from gateway.manifests.pod_requests import quantity_maps
@@ -13,18 +14,17 @@ from gateway.manifests.spot import Spot
 def refuse_meaningless_nulls(manifest: dict[str, Any]) -> None:
     """Refuse an explicit null where a value must have been meant: a count or a quantity."""
     for _, replica in Spot(manifest).at("spec", "pytorchReplicaSpecs").entries():
-        if replica.fields().get("replicas", 1) is None:
-            raise replica.at("replicas").refuse(
-                "the number of replicas is empty",
-                hint="a variable was probably left unset: write replicas: 1, or remove the line",
+        replica.at("replicas").demand(
+            replica.fields().get("replicas", 1) is not None,
+            "the number of replicas is empty",
+            "a variable was probably left unset: write replicas: 1, or remove the line",
+        )
+        for name, _, spot in _quantities(replica):
+            spot.demand(
+                not spot.is_missing,
+                f"the amount of {name} is empty",
+                "a variable was probably left unset: fill it in or remove the line",
             )
-        for quantities in quantity_maps(replica.at("template", "spec")):
-            for name, spot in quantities.entries():
-                if spot.is_missing:
-                    raise spot.refuse(
-                        f"the amount of {name} is empty",
-                        hint="a variable was probably left unset: fill it in or remove the line",
-                    )
 
 
 def write_implied(manifest: dict[str, Any], namespace: str) -> None:
@@ -32,7 +32,13 @@ def write_implied(manifest: dict[str, Any], namespace: str) -> None:
     manifest["metadata"].setdefault("namespace", namespace)
     for _, replica in Spot(manifest).at("spec", "pytorchReplicaSpecs").entries():
         replica.value.setdefault("replicas", 1)
-        for quantities in quantity_maps(replica.at("template", "spec")):
-            for name, spot in quantities.entries():
-                if isinstance(spot.value, float):
-                    quantities.value[name] = str(spot.value)
+        for name, quantities, spot in _quantities(replica):
+            if isinstance(spot.value, float):
+                quantities.value[name] = str(spot.value)
+
+
+def _quantities(replica: Spot) -> Iterator[tuple[str, Spot, Spot]]:
+    """Give every quantity of a replica's pods: its name, the mapping it is in, its place."""
+    for quantities in quantity_maps(replica.at("template", "spec")):
+        for name, spot in quantities.entries():
+            yield name, quantities, spot

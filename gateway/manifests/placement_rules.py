@@ -5,21 +5,33 @@ promise them. Source: Kubernetes core/v1 NodeSelector and Toleration.
 """
 
 import re
-from typing import Any, Final, cast
+from collections.abc import Callable
+from itertools import chain
+from operator import not_
+from typing import Any, Final
 
 from gateway.manifests.known_fields import AFFINITY, refuse_unknown
 from gateway.manifests.spot import Spot
 from gateway.schemas.job_spec import NodeRequirement, TolerationSpec
 
-OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-_VALUES_HINT: Final = {
-    "In": "give one value or more",
-    "NotIn": "give one value or more",
-    "Exists": "remove values",
-    "DoesNotExist": "remove values",
-    "Gt": "give one whole number as text",
-    "Lt": "give one whole number as text",
+
+def _is_one_number(values: tuple[str, ...]) -> bool:
+    return len(values) == 1 and re.fullmatch(r"[-+]?[0-9]{1,18}", values[0]) is not None
+
+
+_SOME: Final = (bool, "give one value or more")
+_NONE: Final = (not_, "remove values")
+_NUMBER: Final = (_is_one_number, "give one whole number as text")
+_VALUES: Final[dict[str, tuple[Callable[[tuple[str, ...]], bool], str]]] = {
+    "In": _SOME,
+    "NotIn": _SOME,
+    "Exists": _NONE,
+    "DoesNotExist": _NONE,
+    "Gt": _NUMBER,
+    "Lt": _NUMBER,
 }
+"""What the values of each operator must be, and the hint when they are not."""
+OPERATORS: Final = tuple(_VALUES)
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 SCHEDULER: Final = "default-scheduler"
 OPERATOR_PORT: Final = 23456
@@ -72,12 +84,13 @@ def _refuse_pod_rules(pod: Spot) -> None:
 
 
 def _node_affinity(required: Spot) -> NodeTerms:
-    if required.is_missing:
-        return ()
     terms = required.at("nodeSelectorTerms")
-    if not terms.items():
-        raise terms.refuse("a required node affinity has no term", hint="add a term or remove it")
-    return tuple(_term(item) for item in terms.items())
+    terms.demand(
+        required.is_missing or bool(terms.items()),
+        "a required node affinity has no term",
+        "add a term or remove it",
+    )
+    return tuple(map(_term, terms.items()))
 
 
 def _term(term: Spot) -> tuple[NodeRequirement, ...]:
@@ -90,24 +103,19 @@ def _term(term: Spot) -> tuple[NodeRequirement, ...]:
     expressions.demand(
         bool(expressions.items()), "an empty term matches no node", "add an expression"
     )
-    return tuple(_requirement(item) for item in expressions.items())
+    return tuple(map(_requirement, expressions.items()))
 
 
 def _requirement(spot: Spot) -> NodeRequirement:
     operator = spot.at("operator").choice(OPERATORS)
     if not operator:
         raise spot.at("operator").wrong_type("an operator")
-    values = tuple(spot.at("values").texts())
-    if not spot.at("key").text():
-        raise spot.at("key").refuse("an expression needs the key of a label", hint="give the key")
-    is_number = len(values) == 1 and re.fullmatch(r"[-+]?[0-9]{1,18}", values[0]) is not None
-    is_right = {"In": bool(values), "NotIn": bool(values), "Gt": is_number, "Lt": is_number}
-    if not is_right.get(operator, not values):
-        raise spot.at("values").refuse(
-            f"these values do not go with {operator}", hint=_VALUES_HINT[operator]
-        )
+    key, values = spot.at("key"), tuple(spot.at("values").texts())
+    key.demand(bool(key.text()), "an expression needs the key of a label", "give the key")
+    is_fitting, hint = _VALUES[operator]
+    spot.at("values").demand(is_fitting(values), f"these values do not go with {operator}", hint)
     return NodeRequirement.model_validate(
-        {"key": spot.at("key").text(), "operator": operator, "values": values}
+        {"key": key.text(), "operator": operator, "values": values}
     )
 
 
@@ -135,17 +143,21 @@ def _toleration(spot: Spot) -> TolerationSpec:
 
 def _host_ports(pod: Spot) -> tuple[int, ...]:
     """Give the ports that a pod takes of its node; on the host network every port is one."""
-    is_on_host = pod.at("hostNetwork").flag()
-    ports: set[int] = set()
-    for container in (*pod.at("containers").items(), *pod.at("initContainers").items()):
-        declared = container.at("ports").items()
-        for port in declared:
-            number = port.at("containerPort" if is_on_host else "hostPort").value
-            if number:
-                ports.add(cast(int, number))
-        is_opened = container.at("name").value == "pytorch" and not any(
-            port.at("name").value == "pytorchjob-port" for port in declared
-        )
-        if is_on_host and is_opened:
-            ports.add(OPERATOR_PORT)
+    containers = [*pod.at("containers").items(), *pod.at("initContainers").items()]
+    if not pod.at("hostNetwork").flag():
+        return tuple(sorted(_declared(containers, "hostPort")))
+    ports = _declared(containers, "containerPort")
+    if any(map(_gets_operator_port, containers)):
+        ports.add(OPERATOR_PORT)
     return tuple(sorted(ports))
+
+
+def _declared(containers: list[Spot], kind: str) -> set[int]:
+    """Give the numbers of the ports that are declared; 0 stands for none."""
+    ports = chain.from_iterable(container.at("ports").items() for container in containers)
+    return {port.at(kind).value for port in ports} - {None, 0}
+
+
+def _gets_operator_port(container: Spot) -> bool:
+    names = [port.at("name").value for port in container.at("ports").items()]
+    return container.at("name").value == "pytorch" and "pytorchjob-port" not in names

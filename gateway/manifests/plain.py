@@ -7,6 +7,7 @@ with what went in, and can be stored by every database and sent to every API ser
 import math
 import re
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any, Final
 
 from gateway.errors import BodyTooLarge
@@ -29,11 +30,9 @@ class _Copier:
 
     def copy(self, value: Any, trail: _Trail, depth: int) -> Any:
         """Give a copy; `trail` leads to the value and is read only for a refusal."""
-        if value is None or value is True or value is False:
+        if isinstance(value, bool | NoneType):
             return value
         self._count(trail, depth)
-        if isinstance(value, str):
-            return _text(value, trail)
         if isinstance(value, Mapping):
             return {
                 _key(key, trail): self.copy(item, (trail, key), depth + 1)
@@ -41,7 +40,7 @@ class _Copier:
             }
         if isinstance(value, list | tuple):
             return [self.copy(item, (trail, at), depth + 1) for at, item in enumerate(value)]
-        return _number(value, trail)
+        return _text(value, trail) if isinstance(value, str) else _number(value, trail)
 
     def _count(self, trail: _Trail, depth: int) -> None:
         self._left -= 1
@@ -70,9 +69,7 @@ def without_nulls(value: Any) -> Any:
     """Give the same data without keys whose value is null, which Kubernetes reads as absent."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [without_nulls(item) for item in value]
-    return value
+    return list(map(without_nulls, value)) if isinstance(value, list) else value
 
 
 def _spot(value: object, trail: _Trail) -> Spot:
@@ -95,15 +92,19 @@ def _key(key: object, trail: _Trail) -> str:
 
 def _number(value: object, trail: _Trail) -> int | float:
     if isinstance(value, float):
-        if not math.isfinite(value):
-            raise _spot(value, trail).refuse(f"{value} is no number", hint="write a finite number")
-        return _whole(int(value), trail) if value.is_integer() else float(value)
+        return _real(value, trail)
     if isinstance(value, int):
         return _whole(int(value), trail)
     raise _spot(value, trail).refuse(
         f"a {type(value).__name__} has no form in JSON",
         hint="use text, numbers, booleans, lists and mappings only",
     )
+
+
+def _real(value: float, trail: _Trail) -> int | float:
+    if not math.isfinite(value):
+        raise _spot(value, trail).refuse(f"{value} is no number", hint="write a finite number")
+    return _whole(int(value), trail) if value.is_integer() else float(value)
 
 
 def _whole(value: int, trail: _Trail) -> int:

@@ -6,6 +6,7 @@ component-helpers; sidecars KEP-753, pod-level resources KEP-2837.
 """
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Final
 
 from gateway.errors import InvalidInput, NotSupportedYet
@@ -29,22 +30,26 @@ def effective_requests(pod: Spot, options: ReadOptions, *, has_operator_init: bo
     Raises InvalidInput with the pointer of the quantity that is wrong, NotSupportedYet for parts
     of devices.
     """
-    running = _sum(_container(item, options) for item in pod.at("containers").items())
-    sidecars: Requests = {}
-    starting: Requests = {}
-    for item in pod.at("initContainers").items():
-        asked = _container(item, options)
-        if item.at("restartPolicy").value == "Always":
-            running, sidecars = _sum((running, asked)), _sum((sidecars, asked))
-            asked = sidecars
-        else:
-            asked = _sum((sidecars, asked))
-        starting = _most(starting, asked)
+    containers = _sum(_container(item, options) for item in pod.at("containers").items())
+    starting, sidecars = _starting(pod.at("initContainers").items(), options)
     if has_operator_init:
         starting = _most(starting, _sum((sidecars, OPERATOR_INIT)))
+    running = _sum((containers, sidecars))
     total = _with_pod_level(_most(running, starting), pod.at("resources"), options)
     overhead = _amounts(pod.at("overhead"), options)
     return {name: amount for name, amount in sorted(_sum((total, overhead)).items()) if amount}
+
+
+def _starting(inits: list[Spot], options: ReadOptions) -> tuple[Requests, Requests]:
+    """Give the most that is asked for while init containers run, and what sidecars keep."""
+    sidecars: Requests = {}
+    starting: Requests = {}
+    for item in inits:
+        asked = _sum((sidecars, _container(item, options)))
+        starting = _most(starting, asked)
+        if item.at("restartPolicy").value == "Always":
+            sidecars = asked
+    return starting, sidecars
 
 
 def quantity_maps(pod: Spot) -> list[Spot]:
@@ -73,12 +78,12 @@ def _with_pod_level(total: Requests, resources: Spot, options: ReadOptions) -> R
     limits = _amounts(resources.at("limits"), options)
     requests = _amounts(resources.at("requests"), options)
     for name, spot in (*resources.at("limits").entries(), *resources.at("requests").entries()):
-        if name not in {"cpu", "memory"} and not name.startswith("hugepages-"):
-            raise spot.refuse(
-                f"{name} cannot be asked for by the pod as a whole",
-                allowed=("cpu", "memory", "hugepages-SIZE"),
-                hint="ask for it in a container",
-            )
+        spot.demand(
+            name in {"cpu", "memory"} or name.startswith("hugepages-"),
+            f"{name} cannot be asked for by the pod as a whole",
+            "ask for it in a container",
+            allowed=("cpu", "memory", "hugepages-SIZE"),
+        )
     return {**limits, **total, **requests}
 
 
@@ -86,37 +91,36 @@ def _refuse_unequal(resources: Spot) -> None:
     """Devices cannot be overcommitted, so Kubernetes wants limits that equal the requests."""
     limits, requests = resources.at("limits"), resources.at("requests")
     for name, spot in requests.entries():
-        if name in _PLAIN:
-            continue
-        limit = limits.at(name)
-        if limit.is_missing:
-            raise spot.refuse(
-                f"{name} has a request but no limit", hint=f"add the same {name} to limits"
-            )
-        if _parsed(name, spot) != _parsed(name, limit):
-            raise limit.refuse(
-                f"requests {spot.value} of {name}, but its limit is {limit.value}",
-                allowed=(str(spot.value),),
-                hint="write the same in requests and limits",
-            )
+        if name not in _PLAIN:
+            _require_equal(name, spot, limits.at(name))
+
+
+def _require_equal(name: str, request: Spot, limit: Spot) -> None:
+    request.demand(
+        not limit.is_missing,
+        f"{name} has a request but no limit",
+        f"add the same {name} to limits",
+    )
+    limit.demand(
+        _parsed(name, request) == _parsed(name, limit),
+        f"requests {request.value} of {name}, but its limit is {limit.value}",
+        "write the same in requests and limits",
+        allowed=(str(request.value),),
+    )
 
 
 def _amounts(quantities: Spot, options: ReadOptions) -> Requests:
     found: Requests = {}
-    kinds = set()
+    gpus = set()
     for name, spot in quantities.entries():
         amount = _parsed(name, spot)
-        if name in _UNCOUNTED:
-            continue
         counted = _counted(name, spot, options)
         if counted == "gpu" and amount:
-            kinds.add(name)
-        if len(kinds) > 1:
-            raise spot.refuse(
-                "a pod asks for one kind of GPU only", hint=f"keep one of {sorted(kinds)}"
-            )
+            gpus.add(name)
+        one_kind = "a pod asks for one kind of GPU only"
+        spot.demand(len(gpus) <= 1, one_kind, f"keep one of {sorted(gpus)}")
         found[counted] = found.get(counted, 0) + amount
-    return found
+    return {name: amount for name, amount in found.items() if name not in _UNCOUNTED}
 
 
 def _counted(name: str, spot: Spot, options: ReadOptions) -> str:
@@ -127,10 +131,14 @@ def _counted(name: str, spot: Spot, options: ReadOptions) -> str:
         return "rdma"
     if name.startswith(_UNBUILT):
         raise _unsupported(spot, f"{name} is")
-    if name not in _PLAIN and "/" not in name and not name.startswith("hugepages-"):
+    if not _is_kubernetes_name(name):
         hint = "write nvidia.com/gpu" if "gpu" in name else "write the full name, as DOMAIN/NAME"
         raise spot.refuse(f"Kubernetes has no resource {name[:80]!r}", hint=hint)
     return name
+
+
+def _is_kubernetes_name(name: str) -> bool:
+    return name in _PLAIN or "/" in name or name.startswith("hugepages-")
 
 
 def _parsed(name: str, spot: Spot) -> int:
@@ -150,9 +158,8 @@ def _unsupported(spot: Spot, what: str) -> Exception:
 
 def _sum(parts: Iterable[Requests]) -> Requests:
     total: Requests = {}
-    for part in parts:
-        for name, amount in part.items():
-            total[name] = total.get(name, 0) + amount
+    for name, amount in chain.from_iterable(part.items() for part in parts):
+        total[name] = total.get(name, 0) + amount
     return total
 
 

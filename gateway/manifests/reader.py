@@ -71,16 +71,27 @@ def read_job(document: Mapping[str, Any], options: ReadOptions = _DEFAULTS) -> J
 
 def read_jobs(source: Source, options: ReadOptions = _DEFAULTS) -> list[JobSpec]:
     """Give the JobSpec of every job in a source; the first one that is wrong refuses all."""
-    documents = read_documents(source)
-    specs = []
-    for position, document in enumerate(documents):
-        try:
-            specs.append(read_job(document, options))
-        except GatewayError as error:
-            if len(documents) == 1:
-                raise
-            raise _numbered(error, position + 1, len(documents)) from None
-    return specs
+    first, *others = documents = read_documents(source)
+    if not others:
+        return [read_job(first, options)]
+    return [
+        _read_numbered(document, options, f"document {position} of {len(documents)}")
+        for position, document in enumerate(documents, start=1)
+    ]
+
+
+def _read_numbered(document: Mapping[str, Any], options: ReadOptions, called: str) -> JobSpec:
+    """Read one of several documents; a refusal says which of them it is about."""
+    try:
+        return read_job(document, options)
+    except GatewayError as error:
+        raise type(error)(
+            f"{called}: {error.detail}",
+            pointer=error.pointer,
+            value=error.value,
+            allowed=error.allowed,
+            hint=error.hint,
+        ) from None
 
 
 def digest(spec: JobSpec) -> str:
@@ -94,7 +105,8 @@ def digest(spec: JobSpec) -> str:
 def _manifest_of(
     data: dict[str, Any], overrides: dict[str, Any], options: ReadOptions
 ) -> dict[str, Any]:
-    if not is_manifest(data) and "manifest" not in data:
+    has_manifest = is_manifest(data) or "manifest" in data
+    if not has_manifest:
         return render(apply_to_short_form(data, overrides), options)
     refuse_template_keys(overrides)
     return data if is_manifest(data) else render(data, options)
@@ -108,20 +120,21 @@ def _check_object(document: Spot, counts: dict[str, int], options: ReadOptions) 
     if not metadata.at("namespace").is_missing:
         require_namespace(metadata)
     for _, replica in document.at("spec", "pytorchReplicaSpecs").entries():
-        check_template(replica.at("template"))
-        check_reserved(replica.at("template"))
-        if not options.allow_unsafe_templates:
-            check_safety(replica.at("template"))
-        _refuse_node_name(replica.at("template", "spec", "nodeName"))
+        _check_template(replica.at("template"), options)
 
 
-def _refuse_node_name(spot: Spot) -> None:
-    """Kubernetes takes no pod that names its node and waits behind a gate."""
-    if spot.text():
-        raise spot.refuse(
-            "a pod that names its node cannot wait for its devices",
-            hint="use a nodeSelector on the label kubernetes.io/hostname",
-        )
+def _check_template(template: Spot, options: ReadOptions) -> None:
+    check_template(template)
+    check_reserved(template)
+    if not options.allow_unsafe_templates:
+        check_safety(template)
+    node = template.at("spec", "nodeName")
+    # Kubernetes takes no pod that names its node and waits behind a gate.
+    node.demand(
+        not node.text(),
+        "a pod that names its node cannot wait for its devices",
+        "use a nodeSelector on the label kubernetes.io/hostname",
+    )
 
 
 def _job_spec(
@@ -130,32 +143,38 @@ def _job_spec(
     counts: dict[str, int],
     options: ReadOptions,
 ) -> JobSpec:
+    for name, least in Spot(settled).given(["min_available"]):
+        require_whole_gang(least, settled[name], sum(counts.values()))
+    fields = {name: spot.value for name, spot in Spot(settled).given(_SPEC_FIELDS)}
     document = Spot(manifest)
-    if "min_available" in settled:
-        place = Spot(settled["min_available"], "/min_available")
-        require_whole_gang(place, settled["min_available"], sum(counts.values()))
-    fields = {name: settled[name] for name in _SPEC_FIELDS if name in settled}
     metadata = document.at("metadata")
-    annotations = metadata.at("annotations").text_map()
     try:
         return JobSpec(
             name=metadata.at("name").text(),
             namespace=require_namespace(metadata),
             labels=metadata.at("labels").text_map(),
-            annotations={
-                key: value for key, value in annotations.items() if not key.startswith(LABEL_PREFIX)
-            },
+            annotations=_own_annotations(metadata),
             pod_sets=_pod_sets(document, settled, counts, options),
             manifest=manifest,
             **fields,
         )
     except ValidationError as error:
-        first = error.errors()[0]
-        raise InvalidInput(
-            f"{first['loc']}: {first['msg']}",
-            pointer="/" + "/".join(str(each) for each in first["loc"]),
-            hint="correct the value",
-        ) from None
+        raise _invalid(error) from None
+
+
+def _invalid(error: ValidationError) -> InvalidInput:
+    first = error.errors()[0]
+    return InvalidInput(
+        f"{first['loc']}: {first['msg']}",
+        pointer="/".join(["", *map(str, first["loc"])]),
+        hint="correct the value",
+    )
+
+
+def _own_annotations(metadata: Spot) -> dict[str, str]:
+    """Give the user's own annotations, without the gateway's fields."""
+    annotations = metadata.at("annotations").text_map()
+    return {key: text for key, text in annotations.items() if not key.startswith(LABEL_PREFIX)}
 
 
 def _pod_sets(
@@ -175,23 +194,19 @@ def _pod_sets(
 
 
 def _pair(settled: dict[str, Any]) -> dict[str, Any]:
-    if "pair_required" in settled and "pair" not in settled:
-        raise Spot(settled["pair_required"], "/pair_required").refuse(
-            "pair_required says nothing without a pair rule",
-            allowed=tuple(PairRule),
-            hint="name the pair rule too, or remove pair_required",
-        )
-    names = {"pair": "pair", "pair_required": "is_pair_required"}
-    found = {names[name]: settled[name] for name in names if name in settled}
-    return {**found, "pair": PairRule(found["pair"])} if found else {}
+    if "pair" not in settled:
+        _refuse_lone_pair_required(settled)
+        return {}
+    rule = {"pair": PairRule(settled["pair"])}
+    if "pair_required" not in settled:
+        return rule
+    return {**rule, "is_pair_required": settled["pair_required"]}
 
 
-def _numbered(error: GatewayError, position: int, total: int) -> GatewayError:
-    """Give the same error, saying which of several documents it is about."""
-    return type(error)(
-        f"document {position} of {total}: {error.detail}",
-        pointer=error.pointer,
-        value=error.value,
-        allowed=error.allowed,
-        hint=error.hint,
+def _refuse_lone_pair_required(settled: dict[str, Any]) -> None:
+    Spot(settled.get("pair_required"), "/pair_required").demand(
+        "pair_required" not in settled,
+        "pair_required says nothing without a pair rule",
+        "name the pair rule too, or remove pair_required",
+        allowed=tuple(PairRule),
     )

@@ -30,13 +30,17 @@ class KnownJobs:
     def read(self, document: Mapping[str, Any], options: ReadOptions) -> JobSpec:
         """Give what reading the document gives; raises what reading it raises."""
         key = _key(document, options)
-        if key is None:
-            return self._read(document, options)
-        known = self._known.get(key)
+        known = self._known.get(key or "")
+        if known is None:
+            return self._learn(key, self._read(document, options))
         name = document["metadata"]["name"]
-        if known is not None and is_fitting_name(name, _workers(known)):
+        if is_fitting_name(name, _workers(known)):
             return _renamed(known, name)
-        spec = self._read(document, options)
+        return self._read(document, options)
+
+    def _learn(self, key: str | None, spec: JobSpec) -> JobSpec:
+        if key is None:
+            return spec
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
         self._known[key] = spec
@@ -45,18 +49,20 @@ class KnownJobs:
 
 def _key(document: Mapping[str, Any], options: ReadOptions) -> str | None:
     """Give everything but the name as text; None for a document that is not remembered."""
-    metadata = document.get("metadata")
-    if not isinstance(document, dict) or not isinstance(metadata, dict):
+    if "name" in options.overrides or not _is_named_manifest(document):
         return None
-    if not is_manifest(document) or not isinstance(metadata.get("name"), str):
-        return None
-    if "name" in options.overrides:
-        return None
-    nameless = {**document, "metadata": {**metadata, "name": ""}}
+    nameless = {**document, "metadata": {**document["metadata"], "name": ""}}
     told = [dict(options.overrides), options.default_namespace, options.kueue_label]
     settings = [options.allow_unsafe_templates, options.rdma_resource_names]
     key = json.dumps([nameless, *told, *settings])
     return key if len(key) <= LONGEST_KEY else None
+
+
+def _is_named_manifest(document: Mapping[str, Any]) -> bool:
+    if not isinstance(document, dict) or not is_manifest(document):
+        return False
+    metadata = document.get("metadata")
+    return isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
 
 
 def _workers(spec: JobSpec) -> int:

@@ -94,6 +94,11 @@ class Spot:
         self.at(key).fields()
         return self.at(key)
 
+    def drop(self, key: str) -> None:
+        """Remove this key of a mapping; nothing is removed of a missing one."""
+        if key in self.fields():
+            del self.value[key]
+
     def given(self, keys: Iterable[str]) -> Iterator[tuple[str, "Spot"]]:
         """Give those of these keys that have a value, with it."""
         for key in keys:
