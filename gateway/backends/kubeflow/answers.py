@@ -6,6 +6,7 @@ away from the gateway, which must neither fail nor lose jobs that already run, s
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -19,6 +20,7 @@ MOST_TEXT = 600
 DOCTOR_HINT = "run `gateway doctor`; the permissions that it needs are in deploy/base"
 WEBHOOK_WORDS = "admission webhook"
 TRANSIENT = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.UNAUTHORIZED})
+SECONDS = re.compile("[0-9]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,23 +73,21 @@ def read_answer(answer: Answer, verb: str, what: str) -> Json:
     """
     if HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
         return _document(answer, verb, what)
-    status = _status_object(answer)
+    status = _json_of(answer) or {}
     message = _message(status, answer)
-    if answer.status == HTTPStatus.NOT_FOUND:
-        raise _absent(status, verb, what, message)
-    if answer.status == HTTPStatus.CONFLICT:
-        raise _conflict(status, message)
-    if answer.status == HTTPStatus.GONE:
-        raise ListExpired(message)
+    match answer.status:
+        case HTTPStatus.NOT_FOUND:
+            raise _absent(status, verb, what, message)
+        case HTTPStatus.CONFLICT:
+            raise _conflict(status, message)
+        case HTTPStatus.GONE:
+            raise ListExpired(message)
     raise _refusal(answer, verb, what, message)
 
 
 def _document(answer: Answer, verb: str, what: str) -> Json:
-    try:
-        document = json.loads(answer.body)
-    except ValueError:
-        document = None
-    if not isinstance(document, dict):
+    document = _json_of(answer)
+    if document is None:
         raise ClusterUnreachable(
             f"the answer to {verb} {what} is not a JSON object",
             hint="is there a proxy between the gateway and the API server?",
@@ -95,12 +95,13 @@ def _document(answer: Answer, verb: str, what: str) -> Json:
     return document
 
 
-def _status_object(answer: Answer) -> Json:
+def _json_of(answer: Answer) -> Json | None:
+    """Give the JSON object of an answer; None when it is something else."""
     try:
         document: Any = json.loads(answer.body)
     except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
+        return None
+    return document if isinstance(document, dict) else None
 
 
 def _message(status: Json, answer: Answer) -> str:
@@ -110,7 +111,7 @@ def _message(status: Json, answer: Answer) -> str:
 
 
 def _absent(status: Json, verb: str, what: str, message: str) -> Exception:
-    if not text_at(status, "kind") or not text_at(status, "details", "name"):
+    if not (text_at(status, "kind") and text_at(status, "details", "name")):
         # Plain "404 page not found": the path is not served, so the kind is not installed.
         return ClusterUnreachable(
             f"cannot {verb} {what}: the cluster does not serve {CRD_NAME}",
@@ -149,5 +150,5 @@ def _hint(status: int, message: str) -> str:
 def _throttled(answer: Answer, detail: str) -> ClusterThrottled:
     error = ClusterThrottled(detail, hint="it is tried again by itself")
     wish = answer.headers.get("retry-after", "")
-    error.retry_after_seconds = int(wish) if wish.isascii() and wish.isdigit() else 0
+    error.retry_after_seconds = int(wish) if SECONDS.fullmatch(wish) else 0
     return error

@@ -6,6 +6,7 @@ in memory: what has to be remembered stands on the objects themselves.
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, ClassVar
 
 from gateway.backends.base import (
@@ -32,8 +33,7 @@ from gateway.backends.kubeflow.json_paths import Json, text_at
 from gateway.backends.kubeflow.logs import LogReader
 from gateway.backends.kubeflow.names import OPENED_ANNOTATION, RECREATED_ANNOTATION
 from gateway.backends.kubeflow.observation import (
-    is_being_deleted,
-    is_same,
+    is_live,
     is_suspended,
     may_start,
     observation_of,
@@ -110,14 +110,15 @@ class KubeflowBackend:
     def unsuspend(self, launch: Launch, ref: ObjectRef) -> None:
         """Let the operator create the pods; nothing for what ended, was stopped or is not ours."""
         deadline = self._deadline()
-        for _ in range(MOST_TRIES):
-            job = self._live_job(launch, ref, deadline)
-            if job is None or not may_start(job):
-                return
+
+        def settle(job: Json) -> bool:
+            if not may_start(job):
+                return True
             _refuse_disagreement(job, launch)
-            if self._try_unsuspend(job, deadline):
-                return
-        raise ClusterUnreachable(f"{ref.name} changes too fast to be unsuspended")
+            return self._try_unsuspend(job, deadline)
+
+        trouble = f"{ref.name} changes too fast to be unsuspended"
+        _insist(partial(self._live_job, launch, ref, deadline), settle, trouble)
 
     def open_gates(self, launch: Launch, ref: ObjectRef) -> bool:
         """Pin and open the whole gang, later each re-created replica alone."""
@@ -130,7 +131,7 @@ class KubeflowBackend:
         if was_opened(job):
             self._record_recreated(launch, job, view, deadline)
             return self._open(launch, view, deadline)
-        if not view.is_complete and not has_open_pod(launch, pods):
+        if not (view.is_complete or has_open_pod(launch, pods)):
             return False
         is_open = self._open(launch, view, deadline)
         if is_open:
@@ -161,7 +162,7 @@ class KubeflowBackend:
             return outcome_of(job) is ObjectOutcome.UNDECIDED
         if (self._now() - ended_at).total_seconds() < CLEAN_UP_SECONDS:
             return False
-        return any(is_alive(pod) for pod in self._calls.pods_of(ref, deadline))
+        return any(map(is_alive, self._calls.pods_of(ref, deadline)))
 
     def delete(self, ref: ObjectRef) -> None:
         """Remove the object with this UID and its pods."""
@@ -188,7 +189,7 @@ class KubeflowBackend:
     def _live_job(self, launch: Launch, ref: ObjectRef, deadline: Deadline) -> Json | None:
         """Give the object with this UID unless it is gone or going."""
         job = self._get(launch, deadline)
-        return job if job and is_same(job, ref) and not is_being_deleted(job) else None
+        return job if is_live(job, ref) else None
 
     def _adopt(
         self, launch: Launch, deadline: Deadline, error: ObjectExists | ClusterUnreachable
@@ -205,9 +206,8 @@ class KubeflowBackend:
 
     def _check_created(self, job: Json, launch: Launch, deadline: Deadline) -> None:
         """Read back what was stored; an object that would not behave as planned is removed."""
-        words = disagreement(job, launch)
-        if not is_suspended(job):
-            words = words or "something in the cluster unsuspended it at once"
+        unsuspended = "" if is_suspended(job) else "something in the cluster unsuspended it at once"
+        words = disagreement(job, launch) or unsuspended
         if words:
             self._calls.delete_job(_ref(job), deadline)
             raise ClusterRejected(
@@ -216,18 +216,13 @@ class KubeflowBackend:
             )
 
     def _try_unsuspend(self, job: Json, deadline: Deadline) -> bool:
-        try:
-            changed = self._calls.patch_job(
-                job, {"spec": {"runPolicy": {"suspend": False}}}, deadline
-            )
-        except (ObjectAbsent, ObjectChanged):
-            return False
+        changed = self._patch(job, {"spec": {"runPolicy": {"suspend": False}}}, deadline)
         if is_suspended(changed):
             raise ClusterRejected(
                 f"something in the cluster keeps {text_at(job, 'metadata', 'name')} suspended",
                 hint="is the namespace managed by Kueue? only one queue can own a job",
             )
-        return True
+        return changed is not None
 
     def _open(self, launch: Launch, view: GateView, deadline: Deadline) -> bool:
         """Open what is to be opened; True once every planned replica is open."""
@@ -257,16 +252,31 @@ class KubeflowBackend:
     def _annotate(
         self, launch: Launch, ref: ObjectRef, values: dict[str, Any], deadline: Deadline
     ) -> None:
-        for _ in range(MOST_TRIES):
-            job = self._live_job(launch, ref, deadline)
-            if job is None:
-                return
-            try:
-                self._calls.patch_job(job, {"metadata": {"annotations": values}}, deadline)
-            except (ObjectAbsent, ObjectChanged):
-                continue
+        change = {"metadata": {"annotations": values}}
+
+        def settle(job: Json) -> bool:
+            return self._patch(job, change, deadline) is not None
+
+        trouble = f"{ref.name} changes too fast to be annotated"
+        _insist(partial(self._live_job, launch, ref, deadline), settle, trouble)
+
+    def _patch(self, job: Json, change: dict[str, Any], deadline: Deadline) -> Json | None:
+        """Give the changed object; None when it is gone or was changed by somebody else."""
+        try:
+            return self._calls.patch_job(job, change, deadline)
+        except (ObjectAbsent, ObjectChanged):
+            return None
+
+
+def _insist(
+    look_again: Callable[[], Json | None], settle: Callable[[Json], bool], trouble: str
+) -> None:
+    """Let `settle` try on ever newer versions of the object, until it did or that is gone."""
+    for _ in range(MOST_TRIES):
+        job = look_again()
+        if job is None or settle(job):
             return
-        raise ClusterUnreachable(f"{ref.name} changes too fast to be annotated")
+    raise ClusterUnreachable(trouble)
 
 
 def _ref(job: Json) -> ObjectRef:

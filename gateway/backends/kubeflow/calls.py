@@ -17,7 +17,7 @@ from gateway.backends.kubeflow.answers import (
 )
 from gateway.backends.kubeflow.client import MERGE_PATCH_TYPE, Request, Transport
 from gateway.backends.kubeflow.deadline import Deadline
-from gateway.backends.kubeflow.json_paths import Json, at, items_at, text_at
+from gateway.backends.kubeflow.json_paths import Json, at, entry_with, items_at, text_at
 from gateway.backends.kubeflow.names import GROUP, JOB_NAME_LABEL, PLURAL, VERSION
 from gateway.errors import ClusterUnreachable
 
@@ -155,17 +155,15 @@ class Calls:
     ) -> list[Json]:
         what, deadline = about
         found: list[Json] = []
-        following = ""
+        page = {**query, "limit": str(PAGE_SIZE)}
         for _ in range(MOST_PAGES):
-            page = {**query, "limit": str(PAGE_SIZE)}
-            if following:
-                page["continue"] = following
             request = Request(method="GET", path=path, query=page)
             answer = self._send(request, "list", what, deadline or Deadline(self._page_seconds))
             found += items_at(answer, "items")
             following = text_at(answer, "metadata", "continue")
             if not following:
                 return found
+            page = {**page, "continue": following}
         raise ClusterUnreachable(f"the list of {what} does not end")
 
 
@@ -175,4 +173,4 @@ def _jobs(namespace: str) -> str:
 
 def _is_owned_by(pod: Json, uid: str) -> bool:
     owners = items_at(pod, "metadata", "ownerReferences")
-    return any(text_at(owner, "uid") == uid for owner in owners)
+    return entry_with(owners, uid=uid) is not None

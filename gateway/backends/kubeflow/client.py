@@ -7,6 +7,7 @@ types, hidden retries): JSON goes in and comes out as it is.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -62,24 +63,21 @@ class KubernetesTransport:
 
     def send(self, request: Request, deadline: Deadline) -> Answer:
         """Send once; a read that met a closed connection is sent once more."""
+        with _telling_outages():
+            return self._sent(request, deadline)
+
+    def _sent(self, request: Request, deadline: Deadline) -> Answer:
         try:
             return self._send(request, deadline)
-        except urllib3.exceptions.ProtocolError as error:
+        except urllib3.exceptions.ProtocolError:
             if request.method != "GET":
-                raise _unreachable(error) from error
-        except urllib3.exceptions.HTTPError as error:
-            raise _unreachable(error) from error
-        try:
-            return self._send(request, deadline)
-        except urllib3.exceptions.HTTPError as error:
-            raise _unreachable(error) from error
+                raise
+        return self._send(request, deadline)
 
     def stream(self, request: Request, idle_seconds: float) -> tuple[Answer, Iterator[bytes]]:
         """Send once; a pause longer than `idle_seconds` raises ClusterUnreachable."""
-        try:
+        with _telling_outages():
             response = self._open(request, idle_seconds)
-        except urllib3.exceptions.HTTPError as error:
-            raise _unreachable(error) from error
         if response.status != 200:  # noqa: PLR2004 - OK
             return _whole(response, None), iter(())
         return Answer(status=response.status), _pieces(response)
@@ -157,13 +155,17 @@ def _body(response: urllib3.BaseHTTPResponse, deadline: Deadline | None) -> byte
 
 
 def _pieces(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    try:
+    with closing(response), _telling_outages():
         while piece := response.read1(CHUNK_BYTES):
             yield piece
+
+
+@contextmanager
+def _telling_outages() -> Iterator[None]:
+    try:
+        yield
     except urllib3.exceptions.HTTPError as error:
         raise _unreachable(error) from error
-    finally:
-        response.close()
 
 
 def _unreachable(error: Exception) -> ClusterUnreachable:

@@ -12,6 +12,7 @@ from typing import Final
 from gateway.backends.base import DeviceSeen
 from gateway.backends.kubeflow.json_paths import Json, text_at, texts_at, whole_at
 from gateway.backends.kubeflow.names import MACHINE_TYPE_LABEL, TOPOLOGY_ANNOTATION, is_gpu, is_rdma
+from gateway.backends.kubeflow.requests import total_of
 from gateway.backends.machine_catalogue import machine
 from gateway.core.vocabulary import DeviceHealth, DeviceKind
 from gateway.errors import InvalidInput
@@ -20,6 +21,7 @@ INSTANCE_TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
 MOST_WHOLE_NICS: Final = 32
 """Device plugins that share a NIC report hundreds; such a count says nothing about NICs."""
 MOST_DEVICES: Final = 256
+KINDS: Final = frozenset(DeviceKind)
 
 
 def machine_type_of(node: Json) -> str:
@@ -30,11 +32,14 @@ def machine_type_of(node: Json) -> str:
 
 def devices_of(node: Json, allocatable: dict[str, int]) -> tuple[DeviceSeen, ...]:
     """Give the node's devices; GPUs that its device plugin does not report are unhealthy."""
-    gpus = sum(count for name, count in allocatable.items() if is_gpu(name))
+    gpus = total_of(allocatable, is_gpu)
     known = _annotated(node) or _catalogued(node)
-    if not known:
-        return (*_counted(DeviceKind.GPU, gpus), *_counted(DeviceKind.RDMA, _nics(allocatable)))
-    return tuple(_with_health(device, gpus) for device in known)
+    if known:
+        return tuple(_with_health(device, gpus) for device in known)
+    return (
+        *_counted(DeviceKind.GPU, "nvidia", gpus),
+        *_counted(DeviceKind.RDMA, "rdma", _nics(allocatable)),
+    )
 
 
 def _with_health(device: DeviceSeen, gpus: int) -> DeviceSeen:
@@ -45,13 +50,12 @@ def _with_health(device: DeviceSeen, gpus: int) -> DeviceSeen:
 
 
 def _nics(allocatable: dict[str, int]) -> int:
-    return sum(
-        count for name, count in allocatable.items() if is_rdma(name) and count <= MOST_WHOLE_NICS
+    return total_of(
+        allocatable, lambda name: is_rdma(name) and allocatable[name] <= MOST_WHOLE_NICS
     )
 
 
-def _counted(kind: DeviceKind, count: int) -> tuple[DeviceSeen, ...]:
-    stem = "nvidia" if kind is DeviceKind.GPU else "rdma"
+def _counted(kind: DeviceKind, stem: str, count: int) -> tuple[DeviceSeen, ...]:
     return tuple(
         DeviceSeen(kind=kind, ordinal=ordinal, name=f"{stem}{ordinal}")
         for ordinal in range(min(count, MOST_DEVICES))
@@ -60,8 +64,6 @@ def _counted(kind: DeviceKind, count: int) -> tuple[DeviceSeen, ...]:
 
 def _catalogued(node: Json) -> tuple[DeviceSeen, ...]:
     name = texts_at(node, "metadata", "labels").get(MACHINE_TYPE_LABEL, "")
-    if not name:
-        return ()
     try:
         return machine(name).devices_of(text_at(node, "metadata", "name"))
     except InvalidInput:
@@ -71,14 +73,14 @@ def _catalogued(node: Json) -> tuple[DeviceSeen, ...]:
 def _annotated(node: Json) -> tuple[DeviceSeen, ...]:
     """Read the annotation; a list with a single entry that is no good is set aside as a whole."""
     entries = _entries(texts_at(node, "metadata", "annotations").get(TOPOLOGY_ANNOTATION, ""))
-    devices = tuple(device for device in map(_device, entries) if device is not None)
+    devices = tuple(filter(None, map(_device, entries)))
     names = {(device.kind, device.ordinal) for device in devices}
     return devices if len(names) == len(entries) else ()
 
 
 def _entries(written: str) -> list[object]:
     try:
-        entries = json.loads(written) if written else []
+        entries = json.loads(written or "[]")
     except (ValueError, RecursionError):
         return []
     return entries if isinstance(entries, list) and len(entries) <= MOST_DEVICES else []
@@ -86,8 +88,8 @@ def _entries(written: str) -> list[object]:
 
 def _device(entry: object) -> DeviceSeen | None:
     """Read one device; None when it is not usable."""
-    kind, ordinal = text_at(entry, "kind"), whole_at(entry, "ordinal")
-    if kind not in set(DeviceKind) or ordinal is None or not 0 <= ordinal < MOST_DEVICES:
+    kind, ordinal = text_at(entry, "kind"), _number(entry, "ordinal", MOST_DEVICES)
+    if kind not in KINDS or ordinal < 0:
         return None
     return DeviceSeen(
         kind=DeviceKind(kind),
@@ -95,13 +97,14 @@ def _device(entry: object) -> DeviceSeen | None:
         name=text_at(entry, "name") or f"{kind}{ordinal}",
         uuid=text_at(entry, "uuid"),
         pci_address=text_at(entry, "pci"),
-        switch=_group(entry, "switch"),
-        numa=_group(entry, "numa"),
-        rail=_group(entry, "rail"),
-        nvlink_group=_group(entry, "nvlink"),
+        switch=_number(entry, "switch"),
+        numa=_number(entry, "numa"),
+        rail=_number(entry, "rail"),
+        nvlink_group=_number(entry, "nvlink"),
     )
 
 
-def _group(entry: object, key: str) -> int:
+def _number(entry: object, key: str, end: int = 2**15) -> int:
+    """Give the whole number below `end`; -1 where there is none."""
     found = whole_at(entry, key)
-    return found if found is not None and 0 <= found < 2**15 else -1
+    return -1 if found is None or found not in range(end) else found

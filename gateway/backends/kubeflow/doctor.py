@@ -4,15 +4,16 @@ Only reads and access reviews; nothing is created.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from gateway.backends.kubeflow.answers import ListExpired, ObjectAbsent, ObjectChanged, ObjectExists
 from gateway.backends.kubeflow.calls import JOBS_ROOT, Calls
 from gateway.backends.kubeflow.client import KubernetesTransport
 from gateway.backends.kubeflow.deadline import Deadline
-from gateway.backends.kubeflow.json_paths import at, items_at, text_at
+from gateway.backends.kubeflow.json_paths import at, entry_with, items_at, text_at
 from gateway.backends.kubeflow.names import CRD_NAME, PLURAL
 from gateway.backends.kubeflow.permissions import CLUSTER_WIDE, IN_NAMESPACES, Permission
 from gateway.backends.kubeflow.settings import KubeflowSettings
@@ -31,6 +32,10 @@ class Check:
     ok: bool
     detail: str
     fix: str = ""
+
+
+def _finding(name: str, detail: str, fix: str, *, ok: bool) -> Check:
+    return Check(name=name, ok=ok, detail=detail, fix="" if ok else fix)
 
 
 def examine(kubeconfig: Path | None, namespaces: Sequence[str]) -> list[Check]:
@@ -52,20 +57,18 @@ def _server(calls: Calls, settings: KubeflowSettings) -> Check:
     try:
         version = calls.read("/version", "version", Deadline(settings.call_seconds))
     except UNEXPECTED as error:
-        return Check(
-            name=name,
-            ok=False,
-            detail=str(error),
-            fix="check TRAINING_GATEWAY_KUBECONFIG and the network",
-        )
-    minor = text_at(version, "minor").rstrip("+")
-    is_new = text_at(version, "major") != "1" or (minor.isdigit() and int(minor) >= OLDEST_MINOR)
-    return Check(
-        name=name,
-        ok=is_new,
-        detail=f"version {text_at(version, 'gitVersion')}",
-        fix="" if is_new else f"update Kubernetes to 1.{OLDEST_MINOR} or newer",
+        fix = "check TRAINING_GATEWAY_KUBECONFIG and the network"
+        return Check(name=name, ok=False, detail=str(error), fix=fix)
+    return _finding(
+        name,
+        f"version {text_at(version, 'gitVersion')}",
+        f"update Kubernetes to 1.{OLDEST_MINOR} or newer",
+        ok=_is_new(text_at(version, "major"), text_at(version, "minor").rstrip("+")),
     )
+
+
+def _is_new(major: str, minor: str) -> bool:
+    return major != "1" or (minor.isdigit() and int(minor) >= OLDEST_MINOR)
 
 
 def _kinds(calls: Calls, settings: KubeflowSettings) -> Iterator[Check]:
@@ -75,12 +78,11 @@ def _kinds(calls: Calls, settings: KubeflowSettings) -> Iterator[Check]:
     except UNEXPECTED as error:
         yield Check(name="PyTorchJob", ok=False, detail=str(error), fix=fix)
         return
-    names = {text_at(entry, "name") for entry in items_at(served, "resources")}
-    is_served = PLURAL in names
-    detail = f"{CRD_NAME} v1 is {'served' if is_served else 'not served'}"
-    yield Check(name="PyTorchJob", ok=is_served, detail=detail, fix="" if is_served else fix)
-    if is_served:
-        yield _fields(calls, settings)
+    if entry_with(items_at(served, "resources"), name=PLURAL) is None:
+        yield Check(name="PyTorchJob", ok=False, detail=f"{CRD_NAME} v1 is not served", fix=fix)
+        return
+    yield Check(name="PyTorchJob", ok=True, detail=f"{CRD_NAME} v1 is served")
+    yield _fields(calls, settings)
 
 
 def _fields(calls: Calls, settings: KubeflowSettings) -> Check:
@@ -91,33 +93,25 @@ def _fields(calls: Calls, settings: KubeflowSettings) -> Check:
     except UNEXPECTED as error:
         return Check(name=name, ok=False, detail=str(error), fix="permit system:discovery")
     is_known = "schedulingGates" in json.dumps(schema)
-    return Check(
-        name=name,
+    return _finding(
+        name,
+        f"schedulingGates is {'known' if is_known else 'unknown'} to the installed CRD",
+        "update the training operator's CRD to 1.9 or newer",
         ok=is_known,
-        detail=f"schedulingGates is {'known' if is_known else 'unknown'} to the installed CRD",
-        fix="" if is_known else "update the training operator's CRD to 1.9 or newer",
     )
 
 
 def _permissions(calls: Calls, settings: KubeflowSettings) -> Iterator[Check]:
-    yield from _reviews(calls, settings, CLUSTER_WIDE, "")
-    for namespace in settings.namespaces:
-        yield from _reviews(calls, settings, IN_NAMESPACES, namespace)
-
-
-def _reviews(
-    calls: Calls, settings: KubeflowSettings, wanted: Iterable[Permission], namespace: str
-) -> Iterator[Check]:
-    where = f" in {namespace}" if namespace else ""
-    file = "job-namespace/role-binding.yaml" if namespace else "base/fleet-reader.yaml"
-    for permission in wanted:
+    for permission in CLUSTER_WIDE:
+        problem = _problem(calls, settings, permission, "")
+        yield _review(str(permission), problem, "base/fleet-reader.yaml")
+    for namespace, permission in product(settings.namespaces, IN_NAMESPACES):
         problem = _problem(calls, settings, permission, namespace)
-        yield Check(
-            name=f"{permission}{where}",
-            ok=not problem,
-            detail=problem or "permitted",
-            fix=f"apply deploy/{file}" if problem else "",
-        )
+        yield _review(f"{permission} in {namespace}", problem, "job-namespace/role-binding.yaml")
+
+
+def _review(name: str, problem: str, file: str) -> Check:
+    return _finding(name, problem or "permitted", f"apply deploy/{file}", ok=not problem)
 
 
 def _problem(

@@ -4,17 +4,24 @@ Node affinity, annotations and the removal of the gate travel in one request, so
 ever sees a pod that is open but not pinned.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.backends.base import Launch, PlannedPod
 from gateway.backends.environment import ANNOTATIONS, plan_annotations
-from gateway.backends.kubeflow.json_paths import Json, at, items_at, mapping_at, text_at, texts_at
+from gateway.backends.kubeflow.json_paths import Json, at, items_at, mapping_at, texts_at
 from gateway.backends.kubeflow.names import is_gpu, is_rdma
-from gateway.backends.kubeflow.replicas import has_gate, is_leaving, place_of, plan_of
-from gateway.backends.kubeflow.requests import effective_requests
-from gateway.core.vocabulary import LABEL_PREFIX, SCHEDULING_GATE, DeviceKind
+from gateway.backends.kubeflow.replicas import (
+    Place,
+    has_gate,
+    is_leaving,
+    other_gates,
+    place_of,
+    plan_of,
+)
+from gateway.backends.kubeflow.requests import effective_requests, total_of
+from gateway.core.vocabulary import LABEL_PREFIX, DeviceKind
 from gateway.errors import ClusterRejected
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -45,15 +52,19 @@ def look(launch: Launch, pods: Sequence[Json]) -> GateView:
         ClusterRejected: a pod asks for more devices than are reserved for it.
     """
     plan = plan_of(launch)
-    here = {place: pod for pod in pods if (place := place_of(pod)) in plan and not is_leaving(pod)}
-    openings = [
-        Opening(pod=here[place], planned=plan[place])
-        for place in plan
-        if has_gate(here.get(place, {}))
-    ]
+    here = _staying(plan, pods)
+    openings = tuple(
+        Opening(pod=pod, planned=plan[place]) for place, pod in here.items() if has_gate(pod)
+    )
     for opening in openings:
         _refuse_misfit(opening)
-    return GateView(openings=tuple(openings), is_complete=here.keys() == plan.keys())
+    return GateView(openings=openings, is_complete=len(here) == len(plan))
+
+
+def _staying(plan: Collection[Place], pods: Sequence[Json]) -> dict[Place, Json]:
+    """Give the pods that the plan knows and nobody asked to go, in the plan's order."""
+    here = {place_of(pod): pod for pod in pods if not is_leaving(pod)}
+    return {place: here[place] for place in plan if place in here}
 
 
 def has_open_pod(launch: Launch, pods: Sequence[Json]) -> bool:
@@ -62,27 +73,22 @@ def has_open_pod(launch: Launch, pods: Sequence[Json]) -> bool:
     A pod whose gate a stranger removed lacks the plan and proves nothing.
     """
     plan = plan_of(launch)
-    return any(
-        not has_gate(pod)
-        and (planned := plan.get(place_of(pod))) is not None
-        and texts_at(pod, "metadata", "annotations").get(NODE_ANNOTATION) == planned.node
-        for pod in pods
-    )
+    return any(_was_opened(pod, plan.get(place_of(pod))) for pod in pods)
+
+
+def _was_opened(pod: Json, planned: PlannedPod | None) -> bool:
+    node = texts_at(pod, "metadata", "annotations").get(NODE_ANNOTATION)
+    return planned is not None and node == planned.node and not has_gate(pod)
 
 
 def opening_patch(launch: Launch, opening: Opening) -> dict[str, Any]:
     """Give the merge patch that pins one pod to its place and opens our gate, no other."""
-    gates = [
-        gate
-        for gate in items_at(opening.pod, "spec", "schedulingGates")
-        if text_at(gate, "name") != SCHEDULING_GATE
-    ]
     return {
         "metadata": {"annotations": plan_annotations(launch, opening.planned)},
         "spec": {
             "affinity": {"nodeAffinity": {REQUIRED: pinned(opening.pod, opening.planned.node)}},
             # A merge patch replaces lists whole; null removes the list.
-            "schedulingGates": gates or None,
+            "schedulingGates": other_gates(opening.pod) or None,
         },
     }
 
@@ -95,10 +101,8 @@ def pinned(pod: Json, node: str) -> dict[str, Any]:
     """
     pin = {"key": "metadata.name", "operator": "In", "values": [node]}
     required = mapping_at(pod, "spec", "affinity", "nodeAffinity", REQUIRED)
-    terms = items_at(required, "nodeSelectorTerms")
-    if not terms:
-        return {**required, "nodeSelectorTerms": [{"matchFields": [pin]}]}
-    return {**required, "nodeSelectorTerms": [_with_pin(term, pin) for term in terms]}
+    terms = [_with_pin(term, pin) for term in items_at(required, "nodeSelectorTerms")]
+    return {**required, "nodeSelectorTerms": terms or [{"matchFields": [pin]}]}
 
 
 def _with_pin(term: Json, pin: dict[str, Any]) -> dict[str, Any]:
@@ -112,7 +116,7 @@ def _refuse_misfit(opening: Opening) -> None:
     """Compare the pod's devices with its reservation: a webhook may have changed the pod."""
     wanted = effective_requests(opening.pod)
     for kind, counts in ((DeviceKind.GPU, is_gpu), (DeviceKind.RDMA, is_rdma)):
-        asked = sum(amount for name, amount in wanted.items() if counts(name))
+        asked = total_of(wanted, counts)
         reserved = sum(device.kind is kind for device in opening.planned.devices)
         if asked > reserved:
             place = place_of(opening.pod)

@@ -4,16 +4,31 @@ What pods of others take is foreign use: their amounts are counted, and where th
 ids nobody knows, every device that it could be counts as taken.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gateway.backends.base import DeviceSeen, NodeSeen
 from gateway.backends.kubeflow.devices import devices_of, machine_type_of
-from gateway.backends.kubeflow.json_paths import Json, at, items_at, mapping_at, text_at, texts_at
+from gateway.backends.kubeflow.json_paths import (
+    Json,
+    at,
+    entry_with,
+    items_at,
+    mapping_at,
+    text_at,
+    texts_at,
+)
 from gateway.backends.kubeflow.names import JOB_ID_LABEL, KIND, is_gpu, is_rdma
-from gateway.backends.kubeflow.requests import Requests, amounts_of, effective_requests
+from gateway.backends.kubeflow.replicas import condition
+from gateway.backends.kubeflow.requests import (
+    Requests,
+    amounts_of,
+    effective_requests,
+    total_of,
+    without_devices,
+)
 from gateway.core.resources import PODS
 from gateway.core.vocabulary import DeviceHealth, DeviceKind
 
@@ -32,20 +47,16 @@ HEALTH_TAINTS: Final = frozenset(
 class _Use:
     """What pods of others take of one node."""
 
-    amounts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    amounts: Counter[str] = field(default_factory=Counter)
     has_gpu: bool = False
     has_rdma: bool = False
 
     def add(self, requests: Requests) -> None:
         """Count one pod."""
+        self.has_gpu |= total_of(requests, is_gpu) > 0
+        self.has_rdma |= total_of(requests, is_rdma) > 0
         self.amounts[PODS] += 1
-        for resource, amount in requests.items():
-            if is_gpu(resource):
-                self.has_gpu |= amount > 0
-            elif is_rdma(resource):
-                self.has_rdma |= amount > 0
-            else:
-                self.amounts[resource] += amount
+        self.amounts.update(without_devices(requests))
 
 
 def nodes_seen(nodes: Sequence[Json], pods: Sequence[Json]) -> list[NodeSeen]:
@@ -60,15 +71,18 @@ def is_own_pod(pod: Json) -> bool:
     if not texts_at(pod, "metadata", "labels").get(JOB_ID_LABEL):
         return False
     owners = items_at(pod, "metadata", "ownerReferences")
-    return any(text_at(owner, "kind") == KIND for owner in owners)
+    return entry_with(owners, kind=KIND) is not None
 
 
 def _foreign_use(pods: Sequence[Json]) -> dict[str, _Use]:
     use: dict[str, _Use] = defaultdict(_Use)
-    for pod in pods:
-        if text_at(pod, "status", "phase") not in ENDED and not is_own_pod(pod):
-            use[text_at(pod, "spec", "nodeName")].add(effective_requests(pod))
+    for pod in filter(_is_foreign, pods):
+        use[text_at(pod, "spec", "nodeName")].add(effective_requests(pod))
     return use
+
+
+def _is_foreign(pod: Json) -> bool:
+    return text_at(pod, "status", "phase") not in ENDED and not is_own_pod(pod)
 
 
 def _node(node: Json, use: _Use) -> NodeSeen:
@@ -80,11 +94,7 @@ def _node(node: Json, use: _Use) -> NodeSeen:
         health=_health(node),
         labels=texts_at(node, "metadata", "labels"),
         taints=_taints(node),
-        total={
-            name: amount
-            for name, amount in allocatable.items()
-            if not is_gpu(name) and not is_rdma(name)
-        },
+        total=without_devices(allocatable),
         foreign=dict(use.amounts),
         devices=tuple(_mark(device, use) for device in devices_of(node, allocatable)),
     )
@@ -97,11 +107,7 @@ def _mark(device: DeviceSeen, use: _Use) -> DeviceSeen:
 
 
 def _health(node: Json) -> DeviceHealth:
-    is_ready = any(
-        text_at(entry, "type") == "Ready" and text_at(entry, "status") == "True"
-        for entry in items_at(node, "status", "conditions")
-    )
-    if not is_ready:
+    if condition(node, "Ready") is None:
         return DeviceHealth.UNHEALTHY
     if at(node, "spec", "unschedulable") is True:
         return DeviceHealth.CORDONED

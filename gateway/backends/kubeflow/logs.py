@@ -1,5 +1,6 @@
 """Reads the log of one rank from its pod, and goes on after a broken stream where it left off."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
@@ -12,6 +13,8 @@ from gateway.backends.kubeflow.settings import KubeflowSettings
 from gateway.errors import ClusterRejected, ClusterUnreachable, NotFound
 
 WAIT_SECONDS = 1.0
+WAITING = re.compile(b"is waiting to start|does not have a host assigned|PodInitializing")
+STAMP = re.compile(r".{4}-.{5}T.{9,}", re.DOTALL)
 
 
 class LogReader:
@@ -37,9 +40,8 @@ class LogReader:
         query = {"container": MAIN_CONTAINER}
         if tail is not None:
             query["tailLines"] = str(tail)
-        if follow:
-            return self._follow(launch, planned, query)
-        return self._once(launch, planned, query)
+        read = self._follow if follow else self._once
+        return read(launch, planned, query)
 
     def _once(self, launch: Launch, planned: PlannedPod, query: dict[str, str]) -> Iterator[str]:
         pieces = self._open(launch, planned, query, self._settings.call_seconds)
@@ -86,7 +88,7 @@ class LogReader:
         answer, pieces = self._calls.stream_log(launch.namespace, name, query, idle_seconds)
         if answer.status == HTTPStatus.OK:
             return pieces
-        if answer.status == HTTPStatus.BAD_REQUEST and _is_waiting(answer):
+        if _is_waiting(answer):
             return None
         try:
             read_answer(answer, "get", f"logs of pod {name} in namespace {launch.namespace}")
@@ -113,10 +115,7 @@ class _Cursor:
 
 
 def _is_waiting(answer: Answer) -> bool:
-    return any(
-        words in answer.body
-        for words in (b"is waiting to start", b"does not have a host assigned", b"PodInitializing")
-    )
+    return answer.status == HTTPStatus.BAD_REQUEST and WAITING.search(answer.body) is not None
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
@@ -132,5 +131,4 @@ def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
 def _stamped(line: str) -> tuple[str, str]:
     """Split off the time stamp that the kubelet puts first; empty when there is none."""
     stamp, _, text = line.partition(" ")
-    is_stamp = len(stamp) > 19 and stamp[4:5] == "-" and stamp[10:11] == "T"  # noqa: PLR2004
-    return (stamp, text) if is_stamp else ("", line)
+    return (stamp, text) if STAMP.fullmatch(stamp) else ("", line)

@@ -50,6 +50,11 @@ def is_rdma(resource: str) -> bool:
     return any(fnmatchcase(resource, pattern) for pattern in RDMA_RESOURCE_NAMES)
 
 
+def is_device(resource: str) -> bool:
+    """Whether an extended resource counts devices that are granted one by one."""
+    return is_gpu(resource) or is_rdma(resource)
+
+
 def pod_name(object_name: str, pod_set: str, index: int) -> str:
     """Give the name that the operator gives to a replica's pod."""
     return f"{object_name}-{pod_set.lower()}-{index}"

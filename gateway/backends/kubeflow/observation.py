@@ -16,19 +16,24 @@ from gateway.backends.base import (
     ReplicaPhase,
     ReplicaSeen,
 )
-from gateway.backends.kubeflow.json_paths import Json, at, items_at, text_at, texts_at
+from gateway.backends.kubeflow.json_paths import Json, at, text_at, texts_at
 from gateway.backends.kubeflow.names import OPENED_ANNOTATION, RECREATED_ANNOTATION
 from gateway.backends.kubeflow.replicas import (
     MOST_MESSAGE,
-    UNKNOWN_INDEX,
     Place,
+    condition,
     has_gate,
     in_order,
+    is_leaving,
+    phase_of,
     plan_of,
     replica_of,
     restarts_of,
     was_ended_by_cluster,
 )
+
+OUTCOMES = {"Failed": ObjectOutcome.FAILED, "Succeeded": ObjectOutcome.SUCCEEDED}
+"""By condition, in the order in which they are read."""
 
 
 def observation_of(
@@ -40,10 +45,10 @@ def observation_of(
     """
     own = job if is_same(job, ref) else None
     outcome = outcome_of(own)
-    replicas = in_order(replica_of(pod) for pod in pods)
+    replicas = in_order(map(replica_of, pods))
     return Observation(
-        exists=own is not None and not is_being_deleted(own),
-        uid=ref.uid if own is not None else "",
+        exists=is_live(job, ref),
+        uid=text_at(own, "metadata", "uid"),
         is_suspended=is_suspended(own),
         outcome=outcome,
         replicas=replicas,
@@ -58,9 +63,9 @@ def is_same(job: Json | None, ref: ObjectRef) -> bool:
     return job is not None and text_at(job, "metadata", "uid") == ref.uid
 
 
-def is_being_deleted(job: Json) -> bool:
-    """Whether somebody asked for its deletion."""
-    return bool(text_at(job, "metadata", "deletionTimestamp"))
+def is_live(job: Json | None, ref: ObjectRef) -> bool:
+    """Whether it is the very object that was created, and nobody asked for its deletion."""
+    return is_same(job, ref) and not is_leaving(job)
 
 
 def is_suspended(job: Json | None) -> bool:
@@ -75,11 +80,8 @@ def may_start(job: Json) -> bool:
 
 def outcome_of(job: Json | None) -> ObjectOutcome:
     """Read the conditions in the order that the operator's habits require."""
-    if condition(job, "Failed") is not None:
-        return ObjectOutcome.FAILED
-    if condition(job, "Succeeded") is not None:
-        return ObjectOutcome.SUCCEEDED
-    return ObjectOutcome.UNDECIDED
+    decided = (outcome for name, outcome in OUTCOMES.items() if condition(job, name))
+    return next(decided, ObjectOutcome.UNDECIDED)
 
 
 def result_at(job: Json) -> datetime | None:
@@ -92,18 +94,10 @@ def result_at(job: Json) -> datetime | None:
     return moment if moment.tzinfo else None
 
 
-def condition(job: Json | None, name: str) -> Json | None:
-    """Give the condition of this type when its status is True."""
-    for entry in items_at(job, "status", "conditions"):
-        if text_at(entry, "type") == name and text_at(entry, "status") == "True":
-            return entry
-    return None
-
-
 def recreated_uids(job: Json | None) -> frozenset[str]:
     """Give the recorded UIDs of pods that replaced others."""
     recorded = texts_at(job, "metadata", "annotations").get(RECREATED_ANNOTATION, "")
-    return frozenset(uid for uid in recorded.split(",") if uid)
+    return frozenset(filter(None, recorded.split(",")))
 
 
 def was_opened(job: Json | None) -> bool:
@@ -116,27 +110,27 @@ def recreations_of(job: Json | None, pods: Sequence[Json]) -> int:
     uids = recreated_uids(job)
     if was_opened(job):
         uids |= {text_at(pod, "metadata", "uid") for pod in pods if has_gate(pod)}
-    return len(uids) + sum(restarts_of(pod) for pod in pods)
+    return len(uids) + sum(map(restarts_of, pods))
 
 
 def _is_lost(job: Json | None, pods: Sequence[Json]) -> bool:
     """Whether a failed job has no replica that failed by itself."""
     if at(job, "spec", "runPolicy", "cleanPodPolicy") == "All":
         return False  # the evidence was cleaned up with the pods
-    failed = [pod for pod in pods if replica_of(pod).phase is ReplicaPhase.FAILED]
-    return all(was_ended_by_cluster(pod) for pod in failed)
+    failed = [pod for pod in pods if phase_of(pod) is ReplicaPhase.FAILED]
+    return all(map(was_ended_by_cluster, failed))
 
 
 def _message(launch: Launch, job: Json | None, replicas: Sequence[ReplicaSeen]) -> str:
-    violations = [words for replica in replicas if (words := _violation(launch, replica))]
-    if violations:
-        return "; ".join(violations)[:MOST_MESSAGE]
+    violations = filter(None, (_violation(launch, replica) for replica in replicas))
+    return ("; ".join(violations) or _why(job, replicas))[:MOST_MESSAGE]
+
+
+def _why(job: Json | None, replicas: Sequence[ReplicaSeen]) -> str:
+    """Give a failed job's first failed replica's words, else the operator's."""
     failed = condition(job, "Failed")
-    return "" if failed is None else _why(failed, replicas)[:MOST_MESSAGE]
-
-
-def _why(failed: Json, replicas: Sequence[ReplicaSeen]) -> str:
-    """Give the first failed replica's words, else the operator's."""
+    if failed is None:
+        return ""
     broken = (replica for replica in replicas if replica.phase is ReplicaPhase.FAILED)
     return next(map(_failure, broken), text_at(failed, "message"))
 
@@ -152,9 +146,9 @@ def _violation(launch: Launch, replica: ReplicaSeen) -> str:
     if not replica.node:
         return ""
     planned = plan_of(launch).get(Place(replica.pod_set, replica.index))
-    name = f"{replica.pod_set} {replica.index}"
-    if replica.index == UNKNOWN_INDEX or planned is None:
+    if planned is None:
         return f"a pod without a reservation is on node {replica.node}"
     if replica.node != planned.node:
-        return f"{name} is on node {replica.node}, reserved is {planned.node}"
+        where = f"on node {replica.node}, reserved is {planned.node}"
+        return f"{replica.pod_set} {replica.index} is {where}"
     return ""

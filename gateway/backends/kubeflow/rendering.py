@@ -26,6 +26,7 @@ from gateway.backends.kubeflow.names import (
     SPEC_HASH_LENGTH,
     VERSION,
 )
+from gateway.backends.kubeflow.replicas import has_gate, other_gates
 from gateway.core.vocabulary import ENVIRONMENT_PREFIX, LABEL_PREFIX, SCHEDULING_GATE
 
 OWNED_POLICIES: Final = frozenset(
@@ -39,7 +40,17 @@ OWNED_POLICIES: Final = frozenset(
     }
 )
 """Parts of runPolicy that the gateway enforces itself, because the operator does so badly."""
+COMPUTED: Final = frozenset({"priority", "preemptionPolicy"})
+"""Parts of a pod that admission takes from its PriorityClass."""
 CONTAINERS: Final = ("initContainers", "containers")
+PLAN: Final[dict[str, Json]] = {
+    ENVIRONMENT_PREFIX + name: {
+        "name": ENVIRONMENT_PREFIX + name,
+        "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{LABEL_PREFIX}{suffix}']"}},
+    }
+    for name, suffix in ANNOTATIONS.items()
+}
+"""Environment variables that carry the plan, by name; each is filled from an annotation."""
 CLIENT_ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -94,8 +105,7 @@ def is_own(job: Json, launch: Launch) -> bool:
 
 def disagreement(job: Json, launch: Launch) -> str:
     """Say why a created object would not behave as rendered; empty when it would."""
-    labels = mapping_at(job, "metadata", "labels")
-    if any(label.startswith(KUEUE_PREFIX) for label in labels):
+    if _is_queued_by_kueue(job):
         return "Kueue put its label on it, so two queues would start and stop the same job"
     counts = Counter(pod.pod_set for pod in launch.pods)
     replicas = mapping_at(job, "spec", REPLICA_SPECS)
@@ -103,20 +113,26 @@ def disagreement(job: Json, launch: Launch) -> str:
     return next(filter(None, found), "")
 
 
+def _is_queued_by_kueue(job: Json) -> bool:
+    return any(label.startswith(KUEUE_PREFIX) for label in mapping_at(job, "metadata", "labels"))
+
+
 def _replica_disagreement(replicas: Json, name: str, count: int) -> str:
     stored = at(replicas, name, "replicas")
     if stored != count:
         return f"{name} has {stored} replicas, {count} are reserved"
-    gates = items_at(replicas, name, "template", "spec", "schedulingGates")
-    if SCHEDULING_GATE not in {text_at(gate, "name") for gate in gates}:
+    if not has_gate(mapping_at(replicas, name, "template")):
         return f"the pods of {name} lost the scheduling gate {SCHEDULING_GATE}"
     return ""
 
 
 def _run_policy(policy: Json) -> Json:
-    kept = {key: value for key, value in policy.items() if key not in OWNED_POLICIES}
     clean = "All" if policy.get("cleanPodPolicy") == "All" else "Running"
-    return {**kept, "suspend": True, "cleanPodPolicy": clean}
+    return {**_lacking(policy, OWNED_POLICIES), "suspend": True, "cleanPodPolicy": clean}
+
+
+def _lacking(document: Json, keys: frozenset[str]) -> Json:
+    return {key: value for key, value in document.items() if key not in keys}
 
 
 def _template(launch: Launch, replicas: Json, name: str, priority_class: str) -> Json:
@@ -124,7 +140,7 @@ def _template(launch: Launch, replicas: Json, name: str, priority_class: str) ->
     metadata = mapping_at(template, "metadata")
     labels = _foreign(template, "metadata", "labels")
     annotations = _foreign(template, "metadata", "annotations")
-    if SIDECAR_INJECTION not in labels and SIDECAR_INJECTION not in annotations:
+    if SIDECAR_INJECTION not in {*labels, *annotations}:
         # A mesh's sidecar never ends and would keep a finished gang running.
         labels[SIDECAR_INJECTION] = annotations[SIDECAR_INJECTION] = "false"
     return {
@@ -134,45 +150,35 @@ def _template(launch: Launch, replicas: Json, name: str, priority_class: str) ->
             "labels": {**labels, **identity(launch)},
             "annotations": annotations,
         },
-        "spec": _pod_spec(mapping_at(template, "spec"), priority_class),
+        "spec": {
+            **_pod_spec(mapping_at(template, "spec"), priority_class),
+            "schedulingGates": [*other_gates(template), {"name": SCHEDULING_GATE}],
+        },
     }
 
 
 def _pod_spec(spec: Json, priority_class: str) -> Json:
-    containers = {key: items_at(spec, key) for key in CONTAINERS if key in spec}
+    containers: Json = {
+        key: list(map(_container, items_at(spec, key))) for key in CONTAINERS if key in spec
+    }
     return {
-        **(_prioritised(spec, priority_class) if priority_class else spec),
-        **{key: [_container(entry) for entry in entries] for key, entries in containers.items()},
+        **_prioritised(spec, priority_class),
+        **containers,
         "schedulerName": text_at(spec, "schedulerName") or DEFAULT_SCHEDULER,
-        "schedulingGates": [*_other_gates(spec), {"name": SCHEDULING_GATE}],
     }
 
 
 def _prioritised(spec: Json, priority_class: str) -> Json:
+    if not priority_class:
+        return spec
     # Admission computes the two that are left out from the class and refuses others.
-    kept = {key: spec[key] for key in spec if key not in {"priority", "preemptionPolicy"}}
-    return {**kept, "priorityClassName": priority_class}
-
-
-def _other_gates(spec: Json) -> list[Json]:
-    gates = items_at(spec, "schedulingGates")
-    return [gate for gate in gates if text_at(gate, "name") != SCHEDULING_GATE]
+    return {**_lacking(spec, COMPUTED), "priorityClassName": priority_class}
 
 
 def _container(container: Json) -> Json:
     """Put the plan first, so that the user's own variables may refer to it as $(NAME)."""
-    plan = [
-        {
-            "name": ENVIRONMENT_PREFIX + name,
-            "valueFrom": {
-                "fieldRef": {"fieldPath": f"metadata.annotations['{LABEL_PREFIX}{suffix}']"}
-            },
-        }
-        for name, suffix in ANNOTATIONS.items()
-    ]
-    ours = {entry["name"] for entry in plan}
-    kept = [entry for entry in items_at(container, "env") if at(entry, "name") not in ours]
-    return {**container, "env": [*plan, *kept]}
+    kept = [entry for entry in items_at(container, "env") if at(entry, "name") not in PLAN]
+    return {**container, "env": [*deepcopy(list(PLAN.values())), *kept]}
 
 
 def _foreign(document: Mapping[str, object], *path: str) -> dict[str, str]:

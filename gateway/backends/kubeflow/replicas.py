@@ -1,5 +1,6 @@
 """Which replica a pod is, and in which phase. Pure; nothing that a pod says makes it raise."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -7,7 +8,7 @@ from typing import Final
 from gateway.backends.base import GONE_PHASES, Launch, PlannedPod, ReplicaPhase, ReplicaSeen
 from gateway.backends.kubeflow.json_paths import (
     Json,
-    at,
+    entry_with,
     items_at,
     mapping_at,
     text_at,
@@ -23,6 +24,7 @@ from gateway.core.vocabulary import SCHEDULING_GATE
 
 MOST_MESSAGE: Final = 300
 UNKNOWN_INDEX: Final = -1
+INDEX: Final = re.compile("[0-9]{1,7}")
 ENDED: Final = {"Succeeded": ReplicaPhase.SUCCEEDED, "Failed": ReplicaPhase.FAILED}
 INFRASTRUCTURE_REASONS: Final = frozenset(
     {
@@ -36,6 +38,7 @@ INFRASTRUCTURE_REASONS: Final = frozenset(
     }
 )
 """Pod reasons by which the cluster, not the training, ended it."""
+TELLING: Final = ("reason", "message")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,9 @@ class Place:
 def place_of(pod: Json) -> Place:
     """Give the replica that a pod is; one whose labels make no sense has UNKNOWN_INDEX."""
     labels = texts_at(pod, "metadata", "labels")
-    index = labels.get(REPLICA_INDEX_LABEL, "")
-    is_number = index.isascii() and index.isdigit() and len(index) < 8  # noqa: PLR2004 - digits
+    index = INDEX.fullmatch(labels.get(REPLICA_INDEX_LABEL, ""))
     pod_set = labels.get(REPLICA_TYPE_LABEL, "").capitalize()
-    return Place(pod_set, int(index) if is_number and pod_set else UNKNOWN_INDEX)
+    return Place(pod_set, int(index[0]) if index and pod_set else UNKNOWN_INDEX)
 
 
 def plan_of(launch: Launch) -> dict[Place, PlannedPod]:
@@ -63,12 +65,23 @@ def plan_of(launch: Launch) -> dict[Place, PlannedPod]:
 def has_gate(pod: Json) -> bool:
     """Whether the gateway's gate is still closed."""
     gates = items_at(pod, "spec", "schedulingGates")
-    return any(text_at(gate, "name") == SCHEDULING_GATE for gate in gates)
+    return entry_with(gates, name=SCHEDULING_GATE) is not None
 
 
-def is_leaving(pod: Json) -> bool:
-    """Whether the pod was asked to go."""
-    return bool(text_at(pod, "metadata", "deletionTimestamp"))
+def other_gates(pod: Json) -> list[Json]:
+    """Give the scheduling gates that are not the gateway's."""
+    gates = items_at(pod, "spec", "schedulingGates")
+    return [gate for gate in gates if text_at(gate, "name") != SCHEDULING_GATE]
+
+
+def condition(document: Json | None, name: str) -> Json | None:
+    """Give the status condition of this type when its status is True."""
+    return entry_with(items_at(document, "status", "conditions"), type=name, status="True")
+
+
+def is_leaving(document: Json | None) -> bool:
+    """Whether the pod or other object was asked to go."""
+    return bool(text_at(document, "metadata", "deletionTimestamp"))
 
 
 def phase_of(pod: Json) -> ReplicaPhase:
@@ -81,7 +94,7 @@ def phase_of(pod: Json) -> ReplicaPhase:
     if has_gate(pod):
         return ReplicaPhase.GATED
     if phase in {"Running", "Unknown"}:
-        return ReplicaPhase.READY if _is_ready(pod) else ReplicaPhase.RUNNING
+        return ReplicaPhase.READY if condition(pod, "Ready") else ReplicaPhase.RUNNING
     return ReplicaPhase.PENDING
 
 
@@ -113,10 +126,7 @@ def was_ended_by_cluster(pod: Json) -> bool:
     """Whether a failed pod was evicted, lost or shut down rather than failing by itself."""
     if text_at(pod, "status", "reason") in INFRASTRUCTURE_REASONS:
         return True
-    return any(
-        text_at(entry, "type") == "DisruptionTarget" and text_at(entry, "status") == "True"
-        for entry in items_at(pod, "status", "conditions")
-    )
+    return condition(pod, "DisruptionTarget") is not None
 
 
 def in_order(replicas: Iterable[ReplicaSeen]) -> tuple[ReplicaSeen, ...]:
@@ -124,29 +134,16 @@ def in_order(replicas: Iterable[ReplicaSeen]) -> tuple[ReplicaSeen, ...]:
     return tuple(sorted(replicas, key=lambda seen: (seen.pod_set, seen.index, seen.uid)))
 
 
-def _is_ready(pod: Json) -> bool:
-    return any(
-        text_at(entry, "type") == "Ready" and text_at(entry, "status") == "True"
-        for entry in items_at(pod, "status", "conditions")
-    )
-
-
 def _main_status(pod: Json) -> Json:
     statuses = items_at(pod, "status", "containerStatuses")
-    return next((entry for entry in statuses if at(entry, "name") == MAIN_CONTAINER), {})
+    return entry_with(statuses, name=MAIN_CONTAINER) or {}
 
 
 def _message(pod: Json) -> str:
     """Give the most telling words of a pod's status, trimmed."""
     state = mapping_at(_main_status(pod), "state")
-    parts: list[str] = []
-    for holder in (
-        mapping_at(pod, "status"),
-        mapping_at(state, "waiting"),
-        mapping_at(state, "terminated"),
-    ):
-        for key in ("reason", "message"):
-            words = text_at(holder, key)
-            if words and words not in parts:
-                parts.append(words)
-    return ": ".join(parts)[:MOST_MESSAGE]
+    said = (
+        *(text_at(pod, "status", key) for key in TELLING),
+        *(text_at(state, kind, key) for kind in ("waiting", "terminated") for key in TELLING),
+    )
+    return ": ".join(dict.fromkeys(filter(None, said)))[:MOST_MESSAGE]

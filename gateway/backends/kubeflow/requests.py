@@ -6,17 +6,20 @@ overhead; pod-level requests replace the sum where they are given. Unlike the ma
 reads what the API server has accepted, so it refuses nothing.
 """
 
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
 from gateway.backends.kubeflow.json_paths import Json, at, items_at, mapping_at
+from gateway.backends.kubeflow.names import is_device
 from gateway.errors import InvalidInput
 from gateway.manifests.quantities import parse_quantity
 
 Requests = dict[str, int]
 
 
-def quantity(value: object, resource: str) -> int:
+def quantity(value: Any, resource: str) -> int:
     """Give a Kubernetes quantity in base units; 0 for what is none, as nothing here may raise."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return 0
     try:
         return parse_quantity(value, resource)
     except InvalidInput:
@@ -28,12 +31,20 @@ def amounts_of(quantities: Json) -> Requests:
     return {name: quantity(value, name) for name, value in quantities.items()}
 
 
+def total_of(amounts: Requests, is_counted: Callable[[str], bool]) -> int:
+    """Give the sum over the resources that are counted."""
+    return sum(amounts[name] for name in filter(is_counted, amounts))
+
+
+def without_devices(amounts: Requests) -> Requests:
+    """Give what is counted in amounts rather than granted device by device."""
+    return {name: amount for name, amount in amounts.items() if not is_device(name)}
+
+
 def effective_requests(pod: Json) -> Requests:
     """Give what the pod takes of its node, by resource name."""
     spec = mapping_at(pod, "spec")
-    running: Requests = {}
-    for container in items_at(spec, "containers"):
-        running = _plus(running, _requests(container))
+    running: Requests = reduce(_plus, map(_requests, items_at(spec, "containers")), {})
     sidecars: Requests = {}
     starting: Requests = {}
     for container in items_at(spec, "initContainers"):
