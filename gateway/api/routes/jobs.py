@@ -11,6 +11,7 @@ from gateway.api.answers import answer
 from gateway.api.dependencies import PageQuery, ask_of, plain, with_query
 from gateway.api.identifiers import JOB
 from gateway.api.openapi import described
+from gateway.api.plain_route import PlainRoute
 from gateway.api.reading import QueryModel, read_query
 from gateway.api.submissions import BATCH_CONTENT, ONE_CONTENT, read_submission, submit_entries
 from gateway.core.vocabulary import JobState, Reason
@@ -20,7 +21,7 @@ from gateway.service import jobs as service
 from gateway.service.submit import plan, submit
 from gateway.service.verbs import cancel
 
-router = APIRouter(tags=["jobs"])
+router = APIRouter(tags=["jobs"], route_class=PlainRoute)
 
 
 class SubmitQuery(QueryModel):
