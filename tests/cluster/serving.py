@@ -3,8 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,38 +18,69 @@ STOP_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
-    """What a user needs."""
+class Installed:
+    """A gateway that can be started as often as one likes."""
 
     url: str
     token_file: Path
+    """A user's token."""
+    environment: Mapping[str, str]
+    arguments: tuple[str, ...]
+    """Of `gateway serve`."""
+    log: Path
 
 
-@contextmanager
-def serve(site: Site, folder: Path) -> Iterator[Address]:
-    """Create the database, a user's token and the server; stop it as a service manager would."""
-    url = f"http://127.0.0.1:{free_port()}"
+def set_up(site: Site, folder: Path) -> Installed:
+    """Create the database and a user's token, as an admin would."""
+    port = free_port()
     tokens, token_file = folder / "tokens", folder / "token"
     environment = _environment(site, folder)
     _run(environment, "db", "upgrade")
     adding = ("--token-file", str(tokens), "--new-token", "anna", "--namespaces", site.namespace)
     token_file.touch(mode=0o600)
     token_file.write_text(_run(environment, "serve", *adding))
-    log = folder / "gateway.log"
-    with log.open("wb") as output:
-        child = subprocess.Popen(
-            [*COMMAND, "serve", "--token-file", str(tokens), "--port", url.rpartition(":")[2]],
-            env=environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    program = Program("gateway serve", child, log)
-    try:
-        program.wait_ready(lambda: _is_ready(url))
-        yield Address(url=url, token_file=token_file)
-    finally:
-        program.stop(STOP_SECONDS)
-    assert child.returncode == 0, program.describe(f"ended with {child.returncode}")
+    return Installed(
+        url=f"http://127.0.0.1:{port}",
+        token_file=token_file,
+        environment=environment,
+        arguments=("--token-file", str(tokens), "--port", str(port)),
+        log=folder / "gateway.log",
+    )
+
+
+class Server:
+    """The running program; killed and started again it is the same gateway."""
+
+    def __init__(self, installed: Installed) -> None:
+        """Start nothing yet."""
+        self.installed = installed
+        self._program: Program | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it leads, knows the fleet and reaches the cluster."""
+        with self.installed.log.open("ab") as output:
+            child = subprocess.Popen(
+                [*COMMAND, "serve", *self.installed.arguments],
+                env=self.installed.environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        self._program = Program("gateway serve", child, self.installed.log)
+        self._program.wait_ready(lambda: _is_ready(self.installed.url))
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        assert self._program is not None
+        self._program.child.kill()
+        self._program.child.wait()
+
+    def stop(self) -> None:
+        """Stop it as a service manager would; it has to end well."""
+        if self._program is None:
+            return
+        self._program.stop(STOP_SECONDS)
+        code = self._program.child.returncode
+        assert code == 0, self._program.describe(f"ended with {code}")
 
 
 def _environment(site: Site, folder: Path) -> Mapping[str, str]:

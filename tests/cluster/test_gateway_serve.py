@@ -16,7 +16,7 @@ from tests.cluster.harness.rest import JsonObject
 from tests.cluster.harness.scripts import PodScript
 from tests.cluster.kubeflow_world import MACHINE
 from tests.cluster.pytorch_jobs import pods_path
-from tests.cluster.serving import Address, serve
+from tests.cluster.serving import Installed, Server, set_up
 
 LINES = ("epoch 0 loss 2.30", "epoch 1 loss 0.41")
 NODE = "serve-node"
@@ -33,15 +33,25 @@ def site(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture(scope="module")
-def address(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+def server(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Give a running server with a user's token."""
-    with serve(site, tmp_path_factory.mktemp("serve")) as running:
-        yield running
+    started = Server(set_up(site, tmp_path_factory.mktemp("serve")))
+    try:
+        started.start()
+        yield started
+    finally:
+        started.stop()
+
+
+@pytest.fixture
+def address(server: Server) -> Installed:
+    """Give what a user needs to know of the running server."""
+    return server.installed
 
 
 @pytest.fixture
 def gateway(
-    address: Address, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    address: Installed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
     """Give a function that runs one command as the user and gives what it printed."""
     monkeypatch.setenv("TRAINING_GATEWAY_URL", address.url)
@@ -59,7 +69,7 @@ def gateway(
 
 def test_a_manifest_goes_in_by_the_command_line_and_its_logs_come_out(
     site: Site,
-    address: Address,
+    address: Installed,
     gateway: Callable[..., str],
     fake_kubelet: FakeKubelet,
     tmp_path: Path,
@@ -84,7 +94,7 @@ def test_a_manifest_goes_in_by_the_command_line_and_its_logs_come_out(
 
 
 def test_the_sdk_follows_a_gang_from_submit_to_result(
-    site: Site, address: Address, fake_kubelet: FakeKubelet
+    site: Site, address: Installed, fake_kubelet: FakeKubelet
 ) -> None:
     fake_kubelet.script(PodScript(replica_type="master", run_seconds=2.0, lines=LINES))
     manifest = a_job(site.namespace, "by-sdk", workers=2)
@@ -100,11 +110,30 @@ def test_the_sdk_follows_a_gang_from_submit_to_result(
         assert kinds == ["submitted", "reserved", "launching", "running", "stopping", "succeeded"]
 
 
+def test_a_killed_server_takes_its_running_gang_up_again(
+    site: Site, server: Server, address: Installed, fake_kubelet: FakeKubelet
+) -> None:
+    with Client(address.url, token_file=address.token_file) as client:
+        handle = client.submit(a_job(site.namespace, "survivor"))
+        handle.wait(("running",), timeout=60, polling_interval=0.1)
+        [master, worker] = pods_of(site, "survivor")
+
+        server.kill()
+        server.start()
+
+        assert handle.refresh().state == "running"
+        uids = [pod["metadata"]["uid"] for pod in pods_of(site, "survivor")]
+        assert uids == [master["metadata"]["uid"], worker["metadata"]["uid"]]
+        fake_kubelet.finish(site.namespace, master["metadata"]["name"])
+        result = handle.result(timeout=60)
+        assert (result.state, result.attempts) == ("succeeded", 1)
+
+
 Told = tuple[str, str, str]
 """Node, GPU ids and NIC ids of one pod."""
 
 
-def told_by_get(address: Address, job: str) -> set[Told]:
+def told_by_get(address: Installed, job: str) -> set[Told]:
     """Give what GET assignments answers, read without the SDK."""
     token = address.token_file.read_text().strip()
     answer = httpx2.get(
