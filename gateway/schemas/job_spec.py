@@ -36,7 +36,7 @@ class PodSet(WireModel):
     name: Literal["Master", "Worker"]
     count: int = Field(ge=1)
     per_pod: dict[str, int]
-    """Effective requests: cpu in millicores, memory in bytes, whole gpu and rdma, others by name."""
+    """Effective requests: cpu in millicores, memory in bytes, the others in whole units."""
     node_selector: dict[str, str] = Field(default_factory=dict)
     affinity: tuple[tuple[NodeRequirement, ...], ...] = ()
     tolerations: tuple[TolerationSpec, ...] = ()
