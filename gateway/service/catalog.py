@@ -5,9 +5,9 @@ same thing. Specs are kept in normal form: whole numbers, sorted rows, no repeat
 definitions are then equal values, and applying a file twice changes nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gateway.core.vocabulary import UNLIMITED, OrderPolicy, QueueState
 from gateway.db import definitions as rows
@@ -19,7 +19,19 @@ from gateway.schemas.definitions import CohortSpec, FlavorSpec, Quantity, QueueS
 from gateway.schemas.job_spec import TolerationSpec
 
 Spec = FlavorSpec | CohortSpec | QueueSpec
+NOUNS: Mapping[type[Spec], Noun] = {
+    FlavorSpec: Noun.FLAVOR,
+    CohortSpec: Noun.COHORT,
+    QueueSpec: Noun.QUEUE,
+}
 Kind = TypeVar("Kind", FlavorSpec, CohortSpec, QueueSpec)
+AMOUNTS = {"nominal", "borrowing_limit", "lending_limit"}
+FIELDS: Mapping[Noun, str] = {
+    Noun.FLAVOR: "flavors",
+    Noun.COHORT: "cohorts",
+    Noun.QUEUE: "queues",
+}
+"""Where a catalog keeps the definitions of a kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,37 +45,35 @@ class Catalog:
 
     def specs(self, noun: Noun) -> Mapping[str, Spec]:
         """Give the definitions of one kind by name."""
-        if noun is Noun.FLAVOR:
-            return self.flavors
-        return self.cohorts if noun is Noun.COHORT else self.queues
+        found: Mapping[str, Spec] = getattr(self, FIELDS[noun])
+        return found
 
     def having(self, spec: Spec) -> "Catalog":
         """Give the catalog with this definition instead of the one of its name.
 
         A queue that becomes the default of a namespace takes it from the queue that was.
         """
-        if isinstance(spec, FlavorSpec):
-            return replace(self, flavors={**self.flavors, spec.name: spec})
-        if isinstance(spec, CohortSpec):
-            return replace(self, cohorts={**self.cohorts, spec.name: spec})
-        others = {name: _without(queue, spec.default_for) for name, queue in self.queues.items()}
-        return replace(self, queues={**others, spec.name: spec})
+        noun = noun_of(spec)
+        others = self.specs(noun)
+        if isinstance(spec, QueueSpec):
+            others = {
+                name: _without(queue, spec.default_for) for name, queue in self.queues.items()
+            }
+        return self._with(noun, {**others, spec.name: spec})
 
     def lacking(self, noun: Noun, name: str) -> "Catalog":
         """Give the catalog without one definition."""
-        if noun is Noun.FLAVOR:
-            return replace(self, flavors=_dropping(self.flavors, name))
-        if noun is Noun.COHORT:
-            return replace(self, cohorts=_dropping(self.cohorts, name))
-        return replace(self, queues=_dropping(self.queues, name))
+        kept = dict(self.specs(noun))
+        kept.pop(name, None)
+        return self._with(noun, kept)
 
-
-def _dropping(specs: Mapping[str, Kind], name: str) -> dict[str, Kind]:
-    return {key: spec for key, spec in specs.items() if key != name}
+    def _with(self, noun: Noun, specs: Mapping[str, Spec]) -> "Catalog":
+        changes: dict[str, Any] = {FIELDS[noun]: specs}
+        return replace(self, **changes)
 
 
 def _without(queue: QueueSpec, namespaces: tuple[str, ...]) -> QueueSpec:
-    if not set(queue.default_for) & set(namespaces):
+    if set(queue.default_for).isdisjoint(namespaces):
         return queue
     kept = tuple(name for name in queue.default_for if name not in namespaces)
     return queue.model_copy(update={"default_for": kept})
@@ -71,9 +81,7 @@ def _without(queue: QueueSpec, namespaces: tuple[str, ...]) -> QueueSpec:
 
 def noun_of(spec: Spec) -> Noun:
     """Give the kind of a definition."""
-    if isinstance(spec, FlavorSpec):
-        return Noun.FLAVOR
-    return Noun.COHORT if isinstance(spec, CohortSpec) else Noun.QUEUE
+    return NOUNS[type(spec)]
 
 
 def read_catalog(connection: Connection) -> Catalog:
@@ -82,20 +90,22 @@ def read_catalog(connection: Connection) -> Catalog:
     cohort_quotas = rows.list_quotas(connection, Noun.COHORT)
     queue_quotas = rows.list_quotas(connection, Noun.QUEUE)
     namespaces = rows.list_namespaces(connection)
+    flavors = map(_flavor, found[Noun.FLAVOR])
+    cohorts = (_cohort(row, cohort_quotas.get(row["name"], [])) for row in found[Noun.COHORT])
+    queues = (
+        _queue(row, queue_quotas.get(row["name"], []), namespaces.get(row["name"], []))
+        for row in found[Noun.QUEUE]
+    )
     return Catalog(
-        flavors={row["name"]: _flavor(row) for row in found[Noun.FLAVOR]},
-        cohorts={
-            row["name"]: _cohort(row, cohort_quotas.get(row["name"], []))
-            for row in found[Noun.COHORT]
-        },
-        queues={
-            row["name"]: _queue(
-                row, queue_quotas.get(row["name"], []), namespaces.get(row["name"], [])
-            )
-            for row in found[Noun.QUEUE]
-        },
+        flavors=_by_name(flavors),
+        cohorts=_by_name(cohorts),
+        queues=_by_name(queues),
         versions={(noun, row["name"]): row["version"] for noun in Noun for row in found[noun]},
     )
+
+
+def _by_name(specs: Iterable[Kind]) -> dict[str, Kind]:
+    return {spec.name: spec for spec in specs}
 
 
 def _flavor(row: Row) -> FlavorSpec:
@@ -129,7 +139,7 @@ def _queue(row: Row, quotas: list[Row], default_for: list[str]) -> QueueSpec:
 
 
 def _quotas(quotas: list[Row]) -> tuple[QuotaSpec, ...]:
-    names = ("flavor", "resource", "nominal", "borrowing_limit", "lending_limit")
+    names = QuotaSpec.model_fields
     return tuple(QuotaSpec(**{name: row[name] for name in names}) for row in quotas)
 
 
@@ -162,15 +172,9 @@ def normal_form(spec: Spec) -> Spec:
 
 
 def _counted(quota: QuotaSpec, pointer: str) -> QuotaSpec:
-    def whole(field_name: str, value: Quantity | None) -> int | None:
-        if value is None:
-            return None
-        return _amount(value, quota.resource, f"{pointer}/{field_name}")
-
+    given = quota.model_dump(include=AMOUNTS, exclude_none=True)
     changes = {
-        "nominal": whole("nominal", quota.nominal),
-        "borrowing_limit": whole("borrowing_limit", quota.borrowing_limit),
-        "lending_limit": whole("lending_limit", quota.lending_limit),
+        name: _amount(value, quota.resource, f"{pointer}/{name}") for name, value in given.items()
     }
     return quota.model_copy(update=changes)
 
@@ -189,9 +193,8 @@ def _amount(value: Quantity, resource: str, pointer: str) -> int:
 
 
 def _parsed(text: str, resource: str, pointer: str) -> int:
-    parse: Callable[[str, str], int] = parse_quantity
     try:
-        return parse(text, resource)
+        return parse_quantity(text, resource)
     except InvalidInput as error:
         raise InvalidInput(
             error.detail, pointer=pointer, value=text, allowed=error.allowed, hint=error.hint

@@ -18,6 +18,9 @@ Edit = Callable[[Connection, Catalog], Catalog]
 """Gives the catalog that is to be, having refused what may not be."""
 
 
+PAST = {"create": "created", "change": "changed", "delete": "deleted"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One definition that differs: created (no before), deleted (no after) or changed."""
@@ -30,18 +33,23 @@ class Step:
     @property
     def kind(self) -> str:
         """Stable word for the event."""
+        return f"{self.noun.value}_{PAST[self._verb]}"
+
+    @property
+    def _verb(self) -> str:
         if self.before is None:
-            return f"{self.noun.value}_created"
-        return f"{self.noun.value}_{'deleted' if self.after is None else 'changed'}"
+            return "create"
+        return "delete" if self.after is None else "change"
 
     def words(self) -> str:
         """Give the difference in one line."""
-        start = f"{self.noun.value} {self.name}"
-        if self.before is None or self.after is None:
-            return f"{start}: {'create' if self.before is None else 'delete'}"
-        old, new = self.before.model_dump(mode="json"), self.after.model_dump(mode="json")
-        parts = [f"{key} {old[key]} -> {new[key]}" for key in new if old[key] != new[key]]
-        return f"{start}: {', '.join(parts)}"
+        old, new = _plain(self.before), _plain(self.after)
+        parts = [
+            f"{key} {old[key]} -> {value}"
+            for key, value in new.items()
+            if old.get(key, value) != value
+        ]
+        return f"{self.noun.value} {self.name}: {', '.join(parts) or self._verb}"
 
 
 def change_catalog(gateway: Gateway, caller: Caller, edit: Edit) -> Catalog:
@@ -94,15 +102,14 @@ def _of_noun(noun: Noun, before: Catalog, after: Catalog) -> Iterator[Step]:
 def _parents_first(catalog: Catalog) -> list[str]:
     ordered: dict[str, None] = {}
 
-    def visit(name: str) -> None:
-        parent = catalog.cohorts[name].parent
-        if parent is not None and parent not in ordered:
-            visit(parent)
+    def visit(name: str | None) -> None:
+        if name is None or name in ordered:
+            return
+        visit(catalog.cohorts[name].parent)
         ordered[name] = None
 
     for name in sorted(catalog.cohorts):
-        if name not in ordered:
-            visit(name)
+        visit(name)
     return list(ordered)
 
 
@@ -115,11 +122,16 @@ def _write(writer: Writer, step: Step) -> None:
         rows.insert_row(writer, step.noun, {"name": step.name, **values})
     else:
         rows.update_row(writer, step.noun, step.name, values)
-    if not isinstance(step.after, FlavorSpec):
-        quotas = [quota.model_dump() for quota in step.after.quotas]
-        rows.replace_quotas(writer, step.noun, step.name, quotas)
-    if isinstance(step.after, QueueSpec):
-        rows.replace_namespaces(writer, step.name, step.after.default_for)
+    _write_lists(writer, step.noun, step.after)
+
+
+def _write_lists(writer: Writer, noun: Noun, spec: Spec) -> None:
+    """Write what a definition keeps in rows of their own."""
+    if not isinstance(spec, FlavorSpec):
+        quotas = [quota.model_dump() for quota in spec.quotas]
+        rows.replace_quotas(writer, noun, spec.name, quotas)
+    if isinstance(spec, QueueSpec):
+        rows.replace_namespaces(writer, spec.name, spec.default_for)
 
 
 def _values(spec: Spec) -> dict[str, Any]:
@@ -141,7 +153,6 @@ def _values(spec: Spec) -> dict[str, Any]:
 
 
 def _event(step: Step, caller: Caller, at_us: int) -> NewEvent:
-    before, after = step.before, step.after
     return NewEvent(
         at_us=at_us,
         kind=step.kind,
@@ -149,7 +160,12 @@ def _event(step: Step, caller: Caller, at_us: int) -> NewEvent:
         detail=step.words(),
         data={
             "name": step.name,
-            "before": before.model_dump(mode="json") if before else None,
-            "after": after.model_dump(mode="json") if after else None,
+            "before": _plain(step.before) or None,
+            "after": _plain(step.after) or None,
         },
     )
+
+
+def _plain(spec: Spec | None) -> dict[str, Any]:
+    """Give a definition as JSON; empty for none."""
+    return {} if spec is None else spec.model_dump(mode="json")

@@ -17,6 +17,7 @@ EXTENDED = re.compile(
     r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9][-A-Za-z0-9_.]*|hugepages-\w+)$"
 )
 NAMESPACE = re.compile(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")
+NAMESPACE_OR_ALL = re.compile(rf"\*\Z|{NAMESPACE.pattern}")
 
 
 def check_spec(catalog: Catalog, spec: Spec, pointer: str = "") -> None:
@@ -49,16 +50,8 @@ def _check_queue(catalog: Catalog, spec: QueueSpec, pointer: str) -> None:
 
 
 def _check_namespaces(spec: QueueSpec, pointer: str) -> None:
-    for field in ("namespaces", "default_for"):
-        for index, name in enumerate(getattr(spec, field)):
-            is_every = name == "*" and field == "namespaces"
-            if not is_every and not NAMESPACE.match(name):
-                raise InvalidInput(
-                    f"{name!r} is no namespace name",
-                    pointer=f"{pointer}/{field}/{index}",
-                    value=name,
-                    hint="lower-case letters, digits and dashes, at most 63; '*' means all",
-                )
+    _check_names(spec.namespaces, NAMESPACE_OR_ALL, f"{pointer}/namespaces")
+    _check_names(spec.default_for, NAMESPACE, f"{pointer}/default_for")
     if "*" in spec.namespaces:
         return
     shut_out = sorted(set(spec.default_for) - set(spec.namespaces))
@@ -70,6 +63,17 @@ def _check_namespaces(spec: QueueSpec, pointer: str) -> None:
             allowed=spec.namespaces,
             hint=f"add {shut_out[0]} to namespaces",
         )
+
+
+def _check_names(names: Iterable[str], pattern: re.Pattern[str], pointer: str) -> None:
+    for index, name in enumerate(names):
+        if not pattern.match(name):
+            raise InvalidInput(
+                f"{name!r} is no namespace name",
+                pointer=f"{pointer}/{index}",
+                value=name,
+                hint="lower-case letters, digits and dashes, at most 63; '*' means all",
+            )
 
 
 def _check_cohort(catalog: Catalog, spec: CohortSpec, pointer: str) -> None:
@@ -103,7 +107,9 @@ def _check_quotas(
         place = f"{pointer}/quotas/{index}"
         _require_known("flavor", quota.flavor, catalog.flavors, f"{place}/flavor")
         _check_resource(quota.resource, f"{place}/resource")
-        _check_limits(quota, has_parent=has_parent, pointer=place)
+        _check_lending(quota, place)
+        if not has_parent:
+            _refuse_limits(quota, place)
         if (quota.flavor, quota.resource) in seen:
             raise InvalidInput(
                 f"two quotas for {quota.resource} of flavor {quota.flavor}",
@@ -115,21 +121,32 @@ def _check_quotas(
 
 
 def _check_resource(resource: str, pointer: str) -> None:
-    if resource in RESOURCES or (EXTENDED.match(resource) and resource not in VENDOR_NAMES):
+    if _is_countable(resource):
         return
-    close = VENDOR_NAMES.get(resource) or next(
-        iter(difflib.get_close_matches(resource, RESOURCES, n=1)), None
-    )
     raise InvalidInput(
         f"{resource!r} is no resource that quota counts",
         pointer=pointer,
         value=resource,
         allowed=(*RESOURCES, "an extended resource such as example.com/fpga"),
-        hint=f"did you mean {close!r}?" if close else "extended resources contain a slash",
+        hint=_meant(
+            VENDOR_NAMES.get(resource, resource), RESOURCES, "extended resources contain a slash"
+        ),
     )
 
 
-def _check_limits(quota: QuotaSpec, *, has_parent: bool, pointer: str) -> None:
+def _is_countable(resource: str) -> bool:
+    if resource in VENDOR_NAMES:
+        return False
+    return resource in RESOURCES or EXTENDED.match(resource) is not None
+
+
+def _meant(name: str, known: Collection[str], otherwise: str) -> str:
+    """Give the hint that names what is close by; another one when nothing is."""
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else otherwise
+
+
+def _check_lending(quota: QuotaSpec, pointer: str) -> None:
     if quota.lending_limit is not None and int(quota.lending_limit) > int(quota.nominal):
         raise InvalidInput(
             f"lending_limit {quota.lending_limit} is above nominal {quota.nominal}",
@@ -138,8 +155,11 @@ def _check_limits(quota: QuotaSpec, *, has_parent: bool, pointer: str) -> None:
             allowed=(f"0 to {quota.nominal}",),
             hint="nobody can lend more than it owns; leave it out to lend all",
         )
+
+
+def _refuse_limits(quota: QuotaSpec, pointer: str) -> None:
     for field in ("borrowing_limit", "lending_limit"):
-        if getattr(quota, field) is not None and not has_parent:
+        if getattr(quota, field) is not None:
             raise InvalidInput(
                 f"{field} means nothing without a cohort above",
                 pointer=f"{pointer}/{field}",
@@ -151,13 +171,18 @@ def _check_limits(quota: QuotaSpec, *, has_parent: bool, pointer: str) -> None:
 def _require_known(kind: str, name: str, known: Collection[str], pointer: str) -> None:
     if name in known:
         return
-    close = difflib.get_close_matches(name, known, n=1)
     raise InvalidInput(
         f"{kind} {name!r} does not exist",
         pointer=pointer,
         value=name,
         allowed=tuple(sorted(known)),
-        hint=f"did you mean {close[0]!r}?" if close else f"create the {kind} first",
+        hint=_meant(name, known, f"create the {kind} first"),
+    )
+
+
+def _matching(flavors: Mapping[str, FlavorSpec], labels: Mapping[str, str]) -> list[str]:
+    return sorted(
+        name for name, spec in flavors.items() if spec.node_labels.items() <= labels.items()
     )
 
 
@@ -170,9 +195,7 @@ def refuse_shared_nodes(
         InvalidInput: naming the node and both flavors.
     """
     for node, has in labels.items():
-        matching = sorted(
-            name for name, spec in flavors.items() if spec.node_labels.items() <= has.items()
-        )
+        matching = _matching(flavors, has)
         if len(matching) > 1:
             raise InvalidInput(
                 f"node {node} would belong to the flavors {matching[0]} and {matching[1]}",

@@ -91,6 +91,17 @@ def begin_stop(writer: Writer, job: Row, stop: Stop) -> JobState:
     return apply_change(writer, job, change)
 
 
+def _left(following: JobState, at_us: int) -> dict[str, Any]:
+    """Give the columns that change with leaving stopping: an end, or a life that begins anew."""
+    if following in TERMINAL_STATES:
+        return {"ended_us": at_us}
+    return {
+        **dict.fromkeys(("reserved_us", "started_us", "stopping_us", "exit_code", "end_reason")),
+        "message": "",
+        "reason": Reason.HELD if following is JobState.HELD else None,
+    }
+
+
 def settle(writer: Writer, job: Row, attempt: Row, at_us: int, actor: str) -> JobState:
     """Leave stopping: free the devices and let the stored outcome take effect, in one go."""
     attempt_rows.change_attempt(
@@ -104,13 +115,7 @@ def settle(writer: Writer, job: Row, attempt: Row, at_us: int, actor: str) -> Jo
     )
     free(writer, attempt["id"], at_us)
     following = settled(StopOutcome(job["stop_outcome"]))
-    values: dict[str, Any] = {"state": following, "stop_outcome": None}
-    if following in TERMINAL_STATES:
-        values["ended_us"] = at_us
-    else:
-        again = {"reserved_us": None, "started_us": None, "stopping_us": None, "exit_code": None}
-        held = Reason.HELD if following is JobState.HELD else None
-        values.update(again, end_reason=None, message="", reason=held)
+    values = {"state": following, "stop_outcome": None, **_left(following, at_us)}
     job_rows.change_job(writer, job, values)
     append_event(
         writer,
@@ -119,7 +124,7 @@ def settle(writer: Writer, job: Row, attempt: Row, at_us: int, actor: str) -> Jo
             kind=following.value if following in TERMINAL_STATES else "requeued",
             actor=actor,
             job_id=job["id"],
-            detail=job["message"] or (job["end_reason"] or ""),
+            detail=job["message"] or job["end_reason"] or "",
             data={"from": job["state"], "to": following.value, "attempt": job["attempt"]},
         ),
     )

@@ -4,7 +4,7 @@ A gang that misses its compare-and-set or meets a taken device is dropped alone;
 runs at once. A gang whose rows make no sense is set aside afterwards, so that it stops nobody.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -59,16 +59,23 @@ class Commit:
     def run(self) -> None:
         """Write everything; raises StaleLeader when somebody else leads."""
         admits = self.plan.admits[: self.view.room]
-        batches = [admits[start : start + BATCH] for start in range(0, len(admits), BATCH)]
-        for batch in batches:
-            done = self.gateway.database.run_write(partial(self._admit, batch))
-            self.admitted += done
-            self.dropped += len(batch) - done
-            for job, error in self._poisoned:
-                quarantine(self.gateway, job, error)
-        if self.plan.holds or self.plan.admits[self.view.room :]:
+        for start in range(0, len(admits), BATCH):
+            self._write_batch(admits[start : start + BATCH])
+        if self.plan.holds or self._throttled:
             self.gateway.database.run_write(self._store_holds)
         self.gateway.mirror.explained.update(self._explained)
+
+    @property
+    def _throttled(self) -> tuple[Admit, ...]:
+        """Gangs that have a place, but the cluster is not to be flooded with launches."""
+        return self.plan.admits[self.view.room :]
+
+    def _write_batch(self, batch: Sequence[Admit]) -> None:
+        done = self.gateway.database.run_write(partial(self._admit, batch))
+        self.admitted += done
+        self.dropped += len(batch) - done
+        for job, error in self._poisoned:
+            quarantine(self.gateway, job, error)
 
     def _guard(self, writer: Writer) -> bool:
         """Whether the plan still holds; raises StaleLeader when this process does not lead."""
@@ -132,14 +139,15 @@ class Commit:
 
     def _store_reasons(self, writer: Writer) -> None:
         stored = job_rows.reasons_of(writer.connection, (JobState.PENDING,))
-        wanted = [(hold.job_id, hold.version, hold.reason) for hold in self.plan.holds]
-        # These were placed, but the cluster is not to be flooded with launches.
-        wanted += [
-            (admit.job_id, admit.version, Reason.LAUNCH_THROTTLED)
-            for admit in self.plan.admits[self.view.room :]
-        ]
-        changed = [row for row in wanted if stored.get(row[0], row[2]) != row[2]]
+        changed = [row for row in self._reasons() if stored.get(row[0], row[2]) != row[2]]
         job_rows.set_reasons(writer, changed, self.plan.serial)
+
+    def _reasons(self) -> Iterator[tuple[int, int, Reason]]:
+        """Give job, version and reason of everybody who waits on."""
+        for hold in self.plan.holds:
+            yield hold.job_id, hold.version, hold.reason
+        for admit in self._throttled:
+            yield admit.job_id, admit.version, Reason.LAUNCH_THROTTLED
 
     def _store_explanation(self, writer: Writer, hold: ClassHold, at_us: int) -> None:
         class_id = self.view.class_ids[hold.class_index]
@@ -183,8 +191,8 @@ def _is_due(known: Explained, fresh: Explained) -> bool:
 
 def _explanation(hold: ClassHold) -> dict[str, Any]:
     return {
-        "causes": [asdict(cause) for cause in hold.causes],
-        "quota_path": [asdict(step) for step in hold.quota_path],
+        "causes": list(map(asdict, hold.causes)),
+        "quota_path": list(map(asdict, hold.quota_path)),
         "limiting": hold.limiting,
         "unblock": list(hold.unblock),
     }

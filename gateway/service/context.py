@@ -51,11 +51,21 @@ class Caller:
 
     def may_use(self, namespace: str) -> bool:
         """Whether this caller may see and submit jobs there."""
-        return EVERY_NAMESPACE in self.namespaces or namespace in self.namespaces
+        return not {EVERY_NAMESPACE, namespace}.isdisjoint(self.namespaces)
+
+    def may_know(self, namespace: str) -> bool:
+        """Whether this caller may read of what goes on there."""
+        return self.is_admin or self.may_use(namespace)
 
     def visible_namespaces(self) -> tuple[str, ...] | None:
         """Namespaces to filter lists by; None is no filter."""
         return None if EVERY_NAMESPACE in self.namespaces else self.namespaces
+
+    def visible_of(self, namespace: str) -> tuple[str, ...] | None:
+        """The same for lists of one namespace only; an empty one asks for all."""
+        if not namespace:
+            return self.visible_namespaces()
+        return (namespace,) if self.may_use(namespace) else ()
 
     def require_admin(self) -> None:
         """Refuse anybody but admins; raises Denied."""

@@ -47,6 +47,11 @@ def run_cycle(gateway: Gateway) -> CycleOutcome | None:
     plan = _decide(gateway, view)
     if plan is None:
         return CycleOutcome(serial=view.snapshot.serial, admitted=0, waiting=0, is_dirty=True)
+    return _commit(gateway, view, plan)
+
+
+def _commit(gateway: Gateway, view: View, plan: CyclePlan) -> CycleOutcome:
+    """Write the plan and say what became of it."""
     commit = Commit(gateway=gateway, view=view, plan=plan)
     if plan.admits:
         reach("before_reserve")

@@ -1,11 +1,11 @@
 """Applies and exports all definitions as one document: an idempotent upsert in one transaction."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gateway.db.engine import Connection
 from gateway.errors import InvalidInput
 from gateway.schemas.definitions import DefinitionSet, QueueSpec
-from gateway.service.catalog import Catalog, Spec, counted, normal_form, read_catalog
+from gateway.service.catalog import Catalog, Kind, Spec, counted, normal_form, read_catalog
 from gateway.service.catalog_changes import change_catalog, check_flavors, differences
 from gateway.service.catalog_checks import check_spec
 from gateway.service.context import Caller, Gateway
@@ -44,10 +44,14 @@ def export(gateway: Gateway, caller: Caller) -> DefinitionSet:
     with gateway.database.read() as connection:
         catalog = read_catalog(connection)
     return DefinitionSet(
-        flavors=tuple(spec for _, spec in sorted(catalog.flavors.items())),
-        cohorts=tuple(spec for _, spec in sorted(catalog.cohorts.items())),
-        queues=tuple(spec for _, spec in sorted(catalog.queues.items())),
+        flavors=_by_name(catalog.flavors),
+        cohorts=_by_name(catalog.cohorts),
+        queues=_by_name(catalog.queues),
     )
+
+
+def _by_name(specs: Mapping[str, Kind]) -> tuple[Kind, ...]:
+    return tuple(specs[name] for name in sorted(specs))
 
 
 def _applied(connection: Connection, before: Catalog, document: DefinitionSet) -> Catalog:

@@ -6,6 +6,7 @@ Who holds a device is told to those who may see the holder's namespace; others s
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from gateway.core.resources import CPU, MEMORY
 from gateway.core.vocabulary import DeviceHealth, DeviceKind
@@ -16,6 +17,7 @@ from gateway.db.fleet import set_cordon
 from gateway.errors import InvalidInput, NotFound
 from gateway.schemas.views import DevicePage, DeviceView, HolderView, NodePage, NodeView
 from gateway.service.context import Caller, Gateway
+from gateway.service.paging import match_cursor, next_cursor
 
 MAX_REASON_LENGTH = 500
 _PLACE = re.compile(r"^([-a-z0-9.]{1,253})/(gpu|rdma)/(\d{1,9})$")
@@ -35,9 +37,8 @@ def list_nodes(gateway: Gateway, caller: Caller, cursor: str = "", limit: int = 
     del caller
     with gateway.database.read() as connection:
         rows = fleet_rows.list_nodes(connection, cursor, limit + 1)
-        shown = rows[:limit]
-        views = _node_views(connection, shown)
-    return NodePage(items=views, next_cursor=shown[-1]["name"] if len(rows) > limit else "")
+        views = _node_views(connection, rows[:limit])
+    return NodePage(items=views, next_cursor=next_cursor(rows, limit, itemgetter("name")))
 
 
 def get_node(gateway: Gateway, caller: Caller, name: str) -> NodeView:
@@ -142,10 +143,9 @@ def list_devices(
     )
     with gateway.database.read() as connection:
         rows = fleet_rows.list_devices(connection, query)
-    shown = rows[:limit]
     return DevicePage(
-        items=tuple(_device_view(row, caller) for row in shown),
-        next_cursor=_place(shown[-1]) if len(rows) > limit else "",
+        items=tuple(_device_view(row, caller) for row in rows[:limit]),
+        next_cursor=next_cursor(rows, limit, _place),
     )
 
 
@@ -163,17 +163,8 @@ def _place(row: Row) -> str:
 
 
 def _read_place(cursor: str) -> fleet_rows.Place | None:
-    if not cursor:
-        return None
-    found = _PLACE.match(cursor)
-    if found is None:
-        raise InvalidInput(
-            "the cursor is not one of ours",
-            pointer="/cursor",
-            value=cursor[:64],
-            hint="take next_cursor of the page before, unchanged",
-        )
-    return found[1], found[2], int(found[3])
+    found = match_cursor(_PLACE, cursor)
+    return (found[1], found[2], int(found[3])) if found else None
 
 
 def _device_view(row: Row, caller: Caller) -> DeviceView:
@@ -186,7 +177,7 @@ def _device_view(row: Row, caller: Caller) -> DeviceView:
 
 def _holder(row: Row, caller: Caller) -> HolderView | None:
     namespace = row["job_namespace"]
-    if namespace is None or not (caller.is_admin or caller.may_use(namespace)):
+    if namespace is None or not caller.may_know(namespace):
         return None
     return HolderView(
         job_id=row["job_uid"],

@@ -25,14 +25,19 @@ def explain(gateway: Gateway, caller: Caller, job_id: str) -> ExplainView:
     with gateway.database.read() as connection:
         job = find_visible(connection, caller, job_id)
         state = JobState(job["state"])
-        if state in WAITING_STATES:
-            fields = _waiting(connection, job)
-        else:
-            fields = {"summary": _story(connection, job), "serial": job["reason_serial"]}
-            fields["reason"] = job["reason"] if state is JobState.RESERVED else None
-            if job["is_quarantined"]:
-                fields.update(_set_aside(job))
+        answer = _waiting if state in WAITING_STATES else _under_way
+        fields = answer(connection, job)
     return ExplainView(job_id=job["uid"], name=job["name"], state=state, **fields)
+
+
+def _under_way(connection: Connection, job: Row) -> dict[str, Any]:
+    """Answer for a job that does not wait any more."""
+    return {
+        "summary": _story(connection, job),
+        "serial": job["reason_serial"],
+        "reason": job["reason"] if job["state"] == JobState.RESERVED else None,
+        **(_set_aside(job) if job["is_quarantined"] else {}),
+    }
 
 
 def _set_aside(job: Row) -> dict[str, Any]:
@@ -52,14 +57,21 @@ def _waiting(connection: Connection, job: Row) -> dict[str, Any]:
     if job["state"] == JobState.HELD:
         return _plainly(job, Reason.HELD, "it is held", f"gateway release {job['uid']}")
     place = job_rows.position(connection, job)
-    where = {"position": place, "jobs_ahead": place - 1}
+    return {**_in_line(connection, job), "position": place, "jobs_ahead": place - 1}
+
+
+def _in_line(connection: Connection, job: Row) -> dict[str, Any]:
     if job["reason"] == Reason.LAUNCH_THROTTLED:
         words = "it has a place, but as many gangs as may be are waiting for their launch"
-        return {**_plainly(job, Reason.LAUNCH_THROTTLED, words, ""), **where}
+        return _plainly(job, Reason.LAUNCH_THROTTLED, words, "")
     stored = job_rows.get_class_hold(connection, job["queue"], job["class_id"])
     if job["reason"] is None or stored is None:
-        fields = _plainly(job, Reason.NOT_REACHED, "no cycle has looked at it yet", "")
-        return {**fields, **where}
+        return _plainly(job, Reason.NOT_REACHED, "no cycle has looked at it yet", "")
+    return _as_decided(job, stored)
+
+
+def _as_decided(job: Row, stored: Row) -> dict[str, Any]:
+    """Give what the last cycle stored about the job's class."""
     explanation = stored["explanation"]
     causes = tuple(CauseView(**cause) for cause in explanation["causes"])
     return {
@@ -72,7 +84,6 @@ def _waiting(connection: Connection, job: Row) -> dict[str, Any]:
         "estimate": NO_BASIS,
         "serial": stored["serial"],
         "decided_at": instant(stored["decided_us"]),
-        **where,
     }
 
 
@@ -96,8 +107,8 @@ def _story(connection: Connection, job: Row) -> str:
     """Say what became of a job that does not wait."""
     state, name = JobState(job["state"]), job["name"]
     if state in TERMINAL_STATES:
-        why = job["message"] or job["end_reason"] or ""
-        return f"{name} {state.value} on attempt {job['attempt']}" + (f": {why}" if why else "")
+        ended = f"{name} {state.value} on attempt {job['attempt']}"
+        return ": ".join(filter(None, (ended, job["message"] or job["end_reason"])))
     nodes = _nodes(connection, job)
     if state is JobState.RESERVED:
         words = job["message"] or "its devices are held, the launch is on its way"

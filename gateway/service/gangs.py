@@ -8,15 +8,17 @@ from gateway.schemas.job_spec import JobSpec, PodSet
 
 def request_of(spec: JobSpec) -> RequestClass:
     """Give a job's request; equal asks give equal requests."""
-    return RequestClass(pod_sets=tuple(_pod_set(pod_set) for pod_set in spec.pod_sets))
+    return RequestClass(pod_sets=tuple(map(_pod_set, spec.pod_sets)))
 
 
 def totals_of(spec: JobSpec) -> tuple[int, int, int]:
     """Give a job's pods, GPUs and NICs."""
     pods = sum(pod_set.count for pod_set in spec.pod_sets)
-    gpus = sum(pod_set.count * pod_set.per_pod.get(GPU, 0) for pod_set in spec.pod_sets)
-    nics = sum(pod_set.count * pod_set.per_pod.get(RDMA, 0) for pod_set in spec.pod_sets)
-    return pods, gpus, nics
+    return pods, _total(spec, GPU), _total(spec, RDMA)
+
+
+def _total(spec: JobSpec, resource: str) -> int:
+    return sum(pod_set.count * pod_set.per_pod.get(resource, 0) for pod_set in spec.pod_sets)
 
 
 def _pod_set(pod_set: PodSet) -> PodSetRequest:

@@ -1,5 +1,6 @@
 """Reading jobs: one, many, their history, attempts and assignments."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Connection, Row
 from gateway.db.events import EventFilter, list_events
-from gateway.errors import InvalidInput, NotFound
+from gateway.errors import NotFound
 from gateway.schemas.views import (
     AssignmentView,
     AttemptView,
@@ -17,6 +18,7 @@ from gateway.schemas.views import (
     JobPage,
 )
 from gateway.service.context import Caller, Gateway
+from gateway.service.paging import match_cursor, next_cursor, number_of
 from gateway.service.presenting import (
     assignment_view,
     attempt_view,
@@ -24,6 +26,8 @@ from gateway.service.presenting import (
     job_detail,
     job_view,
 )
+
+_NUMBER = re.compile(r"[0-9]{1,18}\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +70,6 @@ def list_jobs(
     gateway: Gateway, caller: Caller, wanted: JobFilter, cursor: str = "", limit: int = 100
 ) -> JobPage:
     """Give a page of the caller's jobs, newest first; the cursor is the last row's number."""
-    namespaces = caller.visible_namespaces()
-    if wanted.namespace:
-        allowed = caller.may_use(wanted.namespace)
-        namespaces = (wanted.namespace,) if allowed else ()
     query = job_rows.JobQuery(
         states=wanted.states,
         queue=wanted.queue,
@@ -77,17 +77,16 @@ def list_jobs(
         name=wanted.name,
         reason=wanted.reason,
         labels=wanted.labels,
-        namespaces=namespaces,
+        namespaces=caller.visible_of(wanted.namespace),
         since_us=wanted.since_us,
         before_id=read_cursor(cursor),
         limit=limit + 1,
     )
     with gateway.database.read() as connection:
         rows = job_rows.list_jobs(connection, query)
-    shown = rows[:limit]
     return JobPage(
-        items=tuple(job_view(row, gateway.backend.guarantee) for row in shown),
-        next_cursor=str(shown[-1]["id"]) if len(rows) > limit else "",
+        items=tuple(job_view(row, gateway.backend.guarantee) for row in rows[:limit]),
+        next_cursor=next_cursor(rows, limit, number_of),
     )
 
 
@@ -97,16 +96,8 @@ def read_cursor(cursor: str) -> int:
     Raises:
         InvalidInput: it is none of ours.
     """
-    if not cursor:
-        return 0
-    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:  # noqa: PLR2004
-        raise InvalidInput(
-            "the cursor is not one of ours",
-            pointer="/cursor",
-            value=cursor[:64],
-            hint="take next_cursor of the page before, unchanged",
-        )
-    return int(cursor)
+    found = match_cursor(_NUMBER, cursor)
+    return int(found[0]) if found else 0
 
 
 def job_events(
@@ -130,10 +121,9 @@ def all_events(gateway: Gateway, caller: Caller, after_id: int = 0, limit: int =
 
 
 def _event_page(rows: Sequence[Row], limit: int) -> EventPage:
-    shown = rows[:limit]
     return EventPage(
-        items=tuple(event_view(row) for row in shown),
-        next_cursor=str(shown[-1]["id"]) if len(rows) > limit else "",
+        items=tuple(map(event_view, rows[:limit])),
+        next_cursor=next_cursor(rows, limit, number_of),
     )
 
 
@@ -142,7 +132,7 @@ def job_attempts(gateway: Gateway, caller: Caller, job_id: str) -> tuple[Attempt
     with gateway.database.read() as connection:
         row = find_visible(connection, caller, job_id)
         found = attempt_rows.attempts_of(connection, row["id"])
-    return tuple(attempt_view(attempt) for attempt in found)
+    return tuple(map(attempt_view, found))
 
 
 def job_assignments(
@@ -151,7 +141,7 @@ def job_assignments(
     """Give who runs where on which devices, for the last attempt or the one named."""
     with gateway.database.read() as connection:
         job = find_visible(connection, caller, job_id)
-        found = _named_attempt(attempt_rows.attempts_of(connection, job["id"]), attempt)
+        found = choose_attempt(attempt_rows.attempts_of(connection, job["id"]), attempt)
         if found is None:
             return ()
         pods = attempt_rows.pods_of(connection, found["id"])
@@ -163,7 +153,7 @@ def job_assignments(
     )
 
 
-def _named_attempt(attempts: Sequence[Row], number: int | None) -> Row | None:
-    if number is None:
-        return attempts[-1] if attempts else None
-    return next((attempt for attempt in attempts if attempt["number"] == number), None)
+def choose_attempt(attempts: Sequence[Row], number: int | None) -> Row | None:
+    """Give the attempt of this number, the last one for None; None where there is none."""
+    matching = (row for row in reversed(attempts) if number in {None, row["number"]})
+    return next(matching, None)

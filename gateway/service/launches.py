@@ -80,7 +80,7 @@ def _pod(pod: Row, held: list[Row]) -> PlannedPod:
         index=pod["pod_index"],
         rank=pod["rank"],
         node=pod["node"],
-        devices=tuple(_device(device) for device in held),
+        devices=tuple(map(_device, held)),
         cpu_millis=pod["amounts"].get("cpu", 0),
         memory_bytes=pod["amounts"].get("memory", 0),
     )

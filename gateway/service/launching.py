@@ -5,7 +5,7 @@ point, the next pass goes on from the stored step: a create meets its own object
 are idempotent.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -94,21 +94,14 @@ class _Steps:
 
     def _step(self, work: Work) -> Work | None:
         """Take one step; None when there is nothing to do before the next pass."""
-        match AttemptPhase(work.attempt["phase"]):
-            case AttemptPhase.INTENDED:
-                return self._create(work)
-            case AttemptPhase.CREATED:
-                self.gateway.backend.hold(work.launch, ref_of(work.job, work.attempt))
-                reach("after_hold")
-                held = self._record(work, {"phase": AttemptPhase.HELD_IN_CLUSTER})
-                reach("after_hold_recorded")
-                return held
-            case AttemptPhase.HELD_IN_CLUSTER:
-                return self._unsuspend(work)
-            case AttemptPhase.UNSUSPENDED:
-                return self._open(work)
-            case AttemptPhase.OPEN | AttemptPhase.CLOSED:
-                return None
+        steps: Mapping[AttemptPhase, Callable[[Work], Work | None]] = {
+            AttemptPhase.INTENDED: self._create,
+            AttemptPhase.CREATED: self._hold,
+            AttemptPhase.HELD_IN_CLUSTER: self._unsuspend,
+            AttemptPhase.UNSUSPENDED: self._open,
+        }
+        step = steps.get(AttemptPhase(work.attempt["phase"]))
+        return step(work) if step else None
 
     def _create(self, work: Work) -> Work | None:
         """Find what an earlier try made, or store that a create is sent and send it."""
@@ -126,6 +119,13 @@ class _Steps:
         recorded = self._record(work, values)
         reach("after_record")
         return recorded
+
+    def _hold(self, work: Work) -> Work:
+        self.gateway.backend.hold(work.launch, ref_of(work.job, work.attempt))
+        reach("after_hold")
+        held = self._record(work, {"phase": AttemptPhase.HELD_IN_CLUSTER})
+        reach("after_hold_recorded")
+        return held
 
     def _unsuspend(self, work: Work) -> Work | None:
         """Make sure that the object is still ours, then start it."""

@@ -1,14 +1,13 @@
 """Lines of a rank: live from the back end, else the tail that was kept when the attempt ended."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gateway.core.vocabulary import AttemptPhase
 from gateway.db import attempts as attempt_rows
-from gateway.db.engine import Row
 from gateway.errors import NotFound
 from gateway.service.context import Caller, Gateway
-from gateway.service.jobs import find_visible
+from gateway.service.jobs import choose_attempt, find_visible
 from gateway.service.launches import launch_of
 
 
@@ -30,7 +29,8 @@ def job_logs(gateway: Gateway, caller: Caller, job_id: str, options: LogOptions)
     """
     with gateway.database.read() as connection:
         job = find_visible(connection, caller, job_id)
-        attempt = _chosen(attempt_rows.attempts_of(connection, job["id"]), options.attempt)
+        attempts = attempt_rows.attempts_of(connection, job["id"])
+        attempt = choose_attempt(attempts, options.attempt or None)
         if attempt is None:
             raise NotFound(
                 f"{job['name']} has not started: it is {job['state']}",
@@ -38,22 +38,18 @@ def job_logs(gateway: Gateway, caller: Caller, job_id: str, options: LogOptions)
             )
         launch = launch_of(connection, job, attempt)
         kept = attempt_rows.read_log_tail(connection, attempt["id"], options.rank)
-    ranks = len(launch.pods)
-    if not 0 <= options.rank < ranks:
-        raise NotFound(
-            f"rank {options.rank} does not exist",
-            pointer="/rank",
-            value=options.rank,
-            allowed=(f"0 to {ranks - 1}",),
-            hint="ranks count from 0; the Master is rank 0",
-        )
+    _require_rank(options.rank, len(launch.pods))
     if kept is not None and attempt["phase"] == AttemptPhase.CLOSED:
-        lines = kept.split("\n")
-        return iter(lines[-options.tail :] if options.tail else lines)
+        return iter(kept.split("\n")[-(options.tail or 0) :])
     return gateway.backend.logs(launch, options.rank, follow=options.follow, tail=options.tail)
 
 
-def _chosen(attempts: Sequence[Row], number: int) -> Row | None:
-    if number:
-        return next((row for row in attempts if row["number"] == number), None)
-    return attempts[-1] if attempts else None
+def _require_rank(rank: int, ranks: int) -> None:
+    if rank not in range(ranks):
+        raise NotFound(
+            f"rank {rank} does not exist",
+            pointer="/rank",
+            value=rank,
+            allowed=(f"0 to {ranks - 1}",),
+            hint="ranks count from 0; the Master is rank 0",
+        )

@@ -91,7 +91,7 @@ def assignment_view(row: Row, held: list[Any], attempt: Row, pair: PairRule) -> 
         index=row["pod_index"],
         rank=row["rank"],
         node=row["node"],
-        devices=tuple(device_ref(device) for device in held),
+        devices=tuple(map(device_ref, held)),
         pair=pair,
         guarantee=Guarantee(attempt["guarantee"]),
     )

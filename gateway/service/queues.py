@@ -1,5 +1,9 @@
 """Queues: who may wait there, with which quota; pausing; counts and usage."""
 
+from collections.abc import Iterable
+from functools import partial
+from itertools import chain
+
 from gateway.core.queues.definitions import Cohort, Queue, Quota
 from gateway.core.queues.tree import Pair, QuotaTree
 from gateway.core.vocabulary import UNLIMITED, JobState, QueueState
@@ -85,6 +89,8 @@ class _Views:
         self._counts = rows.count_jobs(connection)
         self._usage = rows.live_usage(connection)
         self._tree = quota_tree(catalog)
+        nodes = (*self._tree.cohorts.values(), *self._tree.queues.values())
+        self._pairs = set(chain.from_iterable(node.quotas for node in nodes))
         for (queue, flavor, resource), amount in self._usage.items():
             if queue in self._tree.queues:
                 self._tree.charge(queue, (flavor, resource), amount)
@@ -94,11 +100,7 @@ class _Views:
         spec, counts = self.catalog.queues[name], self._counts.get(name, {})
         fields = spec.model_dump()
         for field in ("namespaces", "default_for"):
-            fields[field] = tuple(
-                item
-                for item in fields[field]
-                if caller.is_admin or item == EVERY_NAMESPACE or caller.may_use(item)
-            )
+            fields[field] = _known_to(caller, fields[field])
         return QueueView(
             **fields,
             version=self.catalog.versions[Noun.QUEUE, name],
@@ -110,17 +112,13 @@ class _Views:
 
     def _rows(self, name: str) -> list[UsageRow]:
         """Give every pair that is counted for this queue or in use by it."""
-        nodes = (*self._tree.cohorts.values(), *self._tree.queues.values())
-        listed = {pair for node in nodes for pair in node.quotas}
-        counted = {pair for pair in listed if self._tree.is_counted(name, pair)}
         used = {key[1:]: amount for key, amount in self._usage.items() if key[0] == name}
-        return [
-            self._row(name, pair, used.get(pair, 0), is_counted=pair in counted)
-            for pair in sorted(counted | set(used))
-        ]
+        counted = filter(partial(self._tree.is_counted, name), self._pairs)
+        return [self._row(name, pair, used.get(pair, 0)) for pair in sorted({*counted, *used})]
 
-    def _row(self, name: str, pair: Pair, used: int, *, is_counted: bool) -> UsageRow:
+    def _row(self, name: str, pair: Pair, used: int) -> UsageRow:
         nominal = self._tree.queues[name].nominal(pair)
+        is_counted = self._tree.is_counted(name, pair)
         return UsageRow(
             flavor=pair[0],
             resource=pair[1],
@@ -129,6 +127,10 @@ class _Views:
             borrowed=max(0, used - nominal) if is_counted else 0,
             available=self._tree.available(name, pair) if is_counted else UNLIMITED,
         )
+
+
+def _known_to(caller: Caller, namespaces: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name for name in namespaces if name == EVERY_NAMESPACE or caller.may_know(name))
 
 
 def quota_tree(catalog: Catalog) -> QuotaTree:
@@ -151,7 +153,7 @@ def quota_tree(catalog: Catalog) -> QuotaTree:
 
 
 def _quotas(spec: QueueSpec | CohortSpec) -> tuple[Quota, ...]:
-    return tuple(_quota(quota) for quota in spec.quotas)
+    return tuple(map(_quota, spec.quotas))
 
 
 def _quota(spec: QuotaSpec) -> Quota:

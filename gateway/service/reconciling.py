@@ -4,6 +4,7 @@ from functools import partial
 
 import structlog
 
+from gateway.backends.base import Observation
 from gateway.core.vocabulary import AttemptPhase, EndReason, JobEvent, JobState
 from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
@@ -52,8 +53,7 @@ def _look(gateway: Gateway, job: Row, attempt: Row) -> bool:
 
 def watch(gateway: Gateway, work: Work) -> bool:
     """Look at one started gang; True when its state changed."""
-    ref = ref_of(work.job, work.attempt)
-    seen = gateway.backend.observe(work.launch, ref)
+    seen = gateway.backend.observe(work.launch, ref_of(work.job, work.attempt))
     verdict = ending(seen, gateway.settings.max_pod_restarts) or overdue(
         work.job, work.attempt, gateway.clock.now_us()
     )
@@ -61,11 +61,14 @@ def watch(gateway: Gateway, work: Work) -> bool:
         _store_end(gateway, work, verdict)
         reach("after_stop_recorded")
         return True
-    if work.attempt["phase"] != AttemptPhase.OPEN:
-        return False
+    return work.attempt["phase"] == AttemptPhase.OPEN and _advance(gateway, work, seen)
+
+
+def _advance(gateway: Gateway, work: Work, seen: Observation) -> bool:
+    """Do what a gang that was opened needs; True when it is running from now on."""
     if has_closed_gate(seen) and may_call(gateway):
         # A re-created replica; it gets its old place, alone.
-        gateway.backend.open_gates(work.launch, ref)
+        gateway.backend.open_gates(work.launch, ref_of(work.job, work.attempt))
     if work.job["state"] == JobState.LAUNCHING and is_ready(work.launch, seen):
         _store_running(gateway, work)
         reach("after_running")

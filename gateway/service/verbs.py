@@ -1,6 +1,8 @@
 """What users do to jobs: cancel, hold, release, requeue, reprioritise."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 
 from gateway.core.vocabulary import (
     TERMINAL_STATES,
@@ -210,22 +212,29 @@ def _change(
 
     def work(writer: Writer) -> Row:
         job = find_visible(writer.connection, caller, job_id)
-        if if_version is not None and job["version"] != if_version:
-            raise StaleVersion(
-                f"job {job['name']} has version {job['version']} by now, not {if_version}",
-                value=if_version,
-                hint="read it again, then decide again",
-            )
+        _require_version(job, if_version)
         act(writer, job)
         return find_visible(writer.connection, caller, job_id)
 
-    for attempt in range(1, MAX_TRIES + 1):
-        try:
-            row = gateway.database.run_write(work)
-        except StaleVersion:
-            if attempt == MAX_TRIES or if_version is not None:
-                raise
-            continue
-        gateway.wake.set()
-        return job_view(row, gateway.backend.guarantee)
-    raise StaleVersion("the job keeps changing", hint="try again")
+    tries = MAX_TRIES if if_version is None else 1
+    row = _repeated(partial(gateway.database.run_write, work), tries)
+    gateway.wake.set()
+    return job_view(row, gateway.backend.guarantee)
+
+
+def _repeated(write: Callable[[], Row], tries: int) -> Row:
+    """Give what a write gives that somebody else may be faster than, a few times in a row."""
+    for _ in range(1, tries):
+        with suppress(StaleVersion):
+            return write()
+    return write()
+
+
+def _require_version(job: Row, if_version: int | None) -> None:
+    if if_version in {None, job["version"]}:
+        return
+    raise StaleVersion(
+        f"job {job['name']} has version {job['version']} by now, not {if_version}",
+        value=if_version,
+        hint="read it again, then decide again",
+    )

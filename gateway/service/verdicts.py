@@ -40,15 +40,19 @@ def overdue(job: Row, attempt: Row, now_us: int) -> Verdict | None:
     The run limit counts from all pods ready, the start limit from the unsuspended object until
     then.
     """
-    started, launched = attempt["started_us"], attempt["launched_us"]
+    started = attempt["started_us"]
     run_limit, start_limit = job["run_timeout_seconds"], job["start_timeout_seconds"]
-    if started is not None:
-        if run_limit is not None and now_us - started >= run_limit * 1_000_000:
-            return _failed(EndReason.RUN_TIMEOUT, f"ran for more than {run_limit} s")
-        return None
-    if launched is not None and now_us - launched >= start_limit * 1_000_000:
+    if _has_passed(run_limit, started, now_us):
+        return _failed(EndReason.RUN_TIMEOUT, f"ran for more than {run_limit} s")
+    if started is None and _has_passed(start_limit, attempt["launched_us"], now_us):
         return _failed(EndReason.START_TIMEOUT, f"the gang was not ready within {start_limit} s")
     return None
+
+
+def _has_passed(limit_seconds: int | None, since_us: int | None, now_us: int) -> bool:
+    if limit_seconds is None or since_us is None:
+        return False
+    return now_us - since_us >= limit_seconds * 1_000_000
 
 
 def is_ready(launch: Launch, seen: Observation) -> bool:
@@ -82,9 +86,8 @@ def _failure(seen: Observation) -> Verdict:
 
 def _culprit(seen: Observation) -> ReplicaSeen | None:
     """Give the replica that failed by itself, before those that were terminated for it."""
-    failed = [replica for replica in seen.replicas if replica.exit_code]
-    own = [replica for replica in failed if replica.exit_code not in TERMINATED_CODES]
-    return next(iter(own or failed), None)
+    failed = (replica for replica in seen.replicas if replica.exit_code)
+    return min(failed, key=lambda replica: replica.exit_code in TERMINATED_CODES, default=None)
 
 
 def _words(replica: ReplicaSeen) -> str:
