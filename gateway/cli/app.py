@@ -1,13 +1,25 @@
 """Puts the commands together and runs one, turning errors into words and exit codes."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gateway import __version__
-from gateway.cli import cohorts, configuration, exits, flavors, fleet, jobs, queues, server
+from gateway.cli import (
+    cohorts,
+    configuration,
+    exits,
+    explaining,
+    flavors,
+    fleet,
+    jobs,
+    queues,
+    server,
+    submitting,
+)
 from gateway.cli.session import SESSION, client
 from gateway.errors import GatewayError, InvalidInput
 
@@ -15,6 +27,23 @@ SHELLS = ("bash", "zsh", "fish")
 COMPLETE_VARIABLE = "_GATEWAY_COMPLETE"
 EPILOG = "Exit codes: 0 fine, 1 job failed, 2 usage, 3 refused, 4 not found, 5 denied, \
 6 gateway unreachable, 124 timed out."
+
+
+JOB_COMMANDS: tuple[Callable[..., None], ...] = (
+    submitting.submit,
+    jobs.ls,
+    jobs.show,
+    explaining.explain,
+    jobs.events,
+    jobs.logs,
+    jobs.wait,
+    jobs.cancel,
+    jobs.hold,
+    jobs.release,
+    jobs.requeue,
+    jobs.reprioritise,
+)
+"""In the order in which help lists them."""
 
 
 def build() -> typer.Typer:
@@ -28,7 +57,8 @@ def build() -> typer.Typer:
         epilog=EPILOG,
     )
     app.callback()(common)
-    jobs.register(app)
+    for command in JOB_COMMANDS:
+        app.command(command.__name__)(command)
     app.add_typer(queues.queue_app(), name="queue")
     app.add_typer(cohorts.cohort_app(), name="cohort")
     app.add_typer(flavors.flavor_app(), name="flavor")

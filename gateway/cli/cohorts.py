@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gateway.cli import exits
-from gateway.cli.defining import Name, Quotas, Weight, checked, quota_words, read_quota, update
-from gateway.cli.jobs import Output
-from gateway.cli.output import Column, Format, show_list, show_one
+from gateway.cli.defining import Name, Quotas, Weight, checked, quota_words, read_quotas, update
+from gateway.cli.options import Output, given
+from gateway.cli.output import Column, Format, labelled, show_list, show_one
 from gateway.cli.session import client
 
 if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
@@ -43,8 +43,7 @@ def list_cohorts(output: Output = Format.TABLE) -> None:
 def show_cohort(name: Name, output: Output = Format.TABLE) -> None:
     """Show one cohort."""
     cohort = client().cohorts.get(name)
-    lines = [(column.title.lower(), column.value(cohort)) for column in COHORT_COLUMNS]
-    show_one(cohort, lines, output)
+    show_one(cohort, labelled(cohort, COHORT_COLUMNS), output)
 
 
 def create_cohort(
@@ -54,7 +53,7 @@ def create_cohort(
     quota: Quotas = None,
 ) -> None:
     """Create a cohort, whose children lend unused quota to each other."""
-    spec = {"name": name, **_cohort_given(parent, weight, quota)}
+    spec = {"name": name, **_spec(parent, weight, quota)}
     client().cohorts.create(checked("CohortSpec", spec))
     exits.say(f"cohort {name} created")
 
@@ -66,7 +65,7 @@ def change_cohort(
     quota: Quotas = None,
 ) -> None:
     """Change what is named."""
-    update(client().cohorts, "CohortSpec", name, _cohort_given(parent, weight, quota))
+    update(client().cohorts, "CohortSpec", name, _spec(parent, weight, quota))
     exits.say(f"cohort {name} changed")
 
 
@@ -76,12 +75,5 @@ def delete_cohort(name: Name) -> None:
     exits.say(f"cohort {name} deleted")
 
 
-def _cohort_given(
-    parent: str | None, weight: int | None, quota: list[str] | None
-) -> dict[str, Any]:
-    values = {
-        "parent": parent,
-        "weight": weight,
-        "quotas": [read_quota(row) for row in quota] if quota else None,
-    }
-    return {field: value for field, value in values.items() if value is not None}
+def _spec(parent: str | None, weight: int | None, quota: list[str] | None) -> dict[str, Any]:
+    return given(parent=parent, weight=weight, quotas=read_quotas(quota))

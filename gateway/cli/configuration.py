@@ -1,17 +1,20 @@
 """Commands on all definitions at once: apply, export, share."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gateway.cli import exits
 from gateway.cli.defining import checked
-from gateway.cli.jobs import DryRun, Output
+from gateway.cli.options import DryRun, Output
 from gateway.cli.output import Format, console, show_data, show_list
 from gateway.cli.queues import QUEUE_COLUMNS
 from gateway.cli.session import client
 from gateway.errors import MalformedBody, NotFound
+
+if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
+    from gateway.schemas.definitions import UsageRow
 
 MOST_BAR = 30
 
@@ -31,24 +34,28 @@ def apply(
 
 
 def _read(file: Path) -> dict[str, Any]:
-    texts = (
-        [typer.get_text_stream("stdin").read()]
-        if str(file) == "-"
-        else [path.read_text() for path in _files(file)]
-    )
-    import yaml  # noqa: PLC0415 - only these commands read files
-
     merged: dict[str, Any] = {}
-    for text in texts:
-        try:
-            documents = [document for document in yaml.safe_load_all(text) if document]
-        except yaml.YAMLError as error:
-            raise MalformedBody(
-                f"{file} is no YAML: {error}", hint="gateway export shows the form"
-            ) from error
-        for document in documents:
+    for text in _texts(file):
+        for document in _documents(file, text):
             _merge(merged, document)
     return merged
+
+
+def _texts(file: Path) -> list[str]:
+    if str(file) == "-":
+        return [typer.get_text_stream("stdin").read()]
+    return [path.read_text() for path in _files(file)]
+
+
+def _documents(file: Path, text: str) -> list[Any]:
+    import yaml  # noqa: PLC0415 - only these commands read files
+
+    try:
+        return list(filter(None, yaml.safe_load_all(text)))
+    except yaml.YAMLError as error:
+        raise MalformedBody(
+            f"{file} is no YAML: {error}", hint="gateway export shows the form"
+        ) from error
 
 
 def _files(file: Path) -> list[Path]:
@@ -79,13 +86,14 @@ def share(output: Output = Format.TABLE) -> None:
     if output is not Format.TABLE:
         show_list(queues, QUEUE_COLUMNS, output, name="name")
         return
-    rows = [(queue, row) for queue in queues for row in queue.usage]
-    for queue, row in rows:
-        filled = min(MOST_BAR, MOST_BAR * row.used // max(1, row.nominal))
-        bar = "#" * filled + "." * (MOST_BAR - filled)
-        console().print(
-            f"{queue.name:<16} {row.flavor}/{row.resource:<10} [{bar}] {row.used}/{row.nominal}",
-            markup=False,
-        )
-    if not rows:
+    bars = [_bar(queue.name, row) for queue in queues for row in queue.usage]
+    for bar in bars:
+        console().print(bar, markup=False)
+    if not bars:
         exits.say("no queue has quota; everything is shared without limits")
+
+
+def _bar(queue: str, row: "UsageRow") -> str:
+    filled = min(MOST_BAR, MOST_BAR * row.used // max(1, row.nominal))
+    bar = "#" * filled + "." * (MOST_BAR - filled)
+    return f"{queue:<16} {row.flavor}/{row.resource:<10} [{bar}] {row.used}/{row.nominal}"

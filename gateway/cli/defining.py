@@ -23,10 +23,14 @@ def quota_words(quotas: Any) -> str:
     """Give quota rows in the form that --quota takes."""
     return " ".join(
         f"{quota.flavor}/{quota.resource}={quota.nominal}"
-        + (f",borrow={quota.borrowing_limit}" if quota.borrowing_limit is not None else "")
-        + (f",lend={quota.lending_limit}" if quota.lending_limit is not None else "")
+        + _limit_words("borrow", quota.borrowing_limit)
+        + _limit_words("lend", quota.lending_limit)
         for quota in quotas
     )
+
+
+def _limit_words(name: str, limit: int | None) -> str:
+    return "" if limit is None else f",{name}={limit}"
 
 
 def read_quota(text: str) -> dict[str, Any]:
@@ -38,12 +42,16 @@ def read_quota(text: str) -> dict[str, Any]:
     quota: dict[str, Any] = {"flavor": flavor, "resource": resource, "nominal": _amount(nominal)}
     for limit in limits:
         key, _, value = limit.partition("=")
-        if key not in names or not value:
-            raise _bad_quota(text)
-        quota[names[key]] = _amount(value)
-    if not (equals and slash and flavor and resource and nominal):
+        quota[names.get(key, "")] = _amount(value)
+    is_complete = all((equals, slash, flavor, resource, *quota, *map(str, quota.values())))
+    if not is_complete:
         raise _bad_quota(text)
     return quota
+
+
+def read_quotas(rows: list[str] | None) -> list[dict[str, Any]] | None:
+    """Read the rows of a command line; None when none was given."""
+    return [read_quota(row) for row in rows] if rows else None
 
 
 def _amount(text: str) -> int | str:
@@ -75,7 +83,7 @@ def checked(kind: str, values: dict[str, Any]) -> Any:
         first = error.errors()[0]
         raise InvalidInput(
             first["msg"],
-            pointer="/" + "/".join(str(part) for part in first["loc"]),
+            pointer="/".join(["", *map(str, first["loc"])]),
             value=first["input"] if isinstance(first["input"], str | int) else None,
             hint="gateway export shows how definitions look",
         ) from None

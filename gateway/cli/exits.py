@@ -45,15 +45,15 @@ def exit_code(error: GatewayError) -> int:
 def tell(error: GatewayError) -> None:
     """Print an error on standard error."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(Text("error: ", style="bold red") + Text(clean(error.detail)))
-    if error.pointer:
-        console.print(Text(f"  at:      {clean(error.pointer)}"))
-    if error.value not in {None, ""}:
-        console.print(Text(f"  value:   {clean(str(error.value))}"))
-    if error.allowed:
-        console.print(Text(f"  allowed: {clean(', '.join(error.allowed))}"))
-    if error.hint:
-        console.print(Text("  next:    ", style="bold") + Text(clean(error.hint)))
+    for label, style, words in (
+        ("error: ", "bold red", error.detail),
+        ("  at:      ", "", error.pointer),
+        ("  value:   ", "", "" if error.value is None else str(error.value)),
+        ("  allowed: ", "", ", ".join(error.allowed)),
+        ("  next:    ", "bold", error.hint),
+    ):
+        if words:
+            console.print(Text(label, style=style) + Text(clean(words)))
 
 
 def say(text: str) -> None:

@@ -6,8 +6,8 @@ import typer
 
 from gateway.cli import exits
 from gateway.cli.defining import Name, checked, update
-from gateway.cli.jobs import Output
-from gateway.cli.output import Column, Format, show_list, show_one
+from gateway.cli.options import Output
+from gateway.cli.output import Column, Format, labelled, show_list, show_one
 from gateway.cli.session import client
 from gateway.errors import InvalidInput
 
@@ -46,8 +46,7 @@ def list_flavors(output: Output = Format.TABLE) -> None:
 def show_flavor(name: Name, output: Output = Format.TABLE) -> None:
     """Show one flavor."""
     flavor = client().flavors.get(name)
-    lines = [(column.title.lower(), column.value(flavor)) for column in FLAVOR_COLUMNS]
-    show_one(flavor, lines, output)
+    show_one(flavor, labelled(flavor, FLAVOR_COLUMNS), output)
 
 
 def create_flavor(name: Name, label: Labels = None) -> None:
@@ -70,15 +69,16 @@ def delete_flavor(name: Name) -> None:
 
 
 def _pairs(items: list[str]) -> dict[str, str]:
-    pairs = {}
-    for item in items:
-        key, equals, value = item.partition("=")
-        if not key or not equals:
-            raise InvalidInput(
-                "a label is KEY=VALUE", pointer="--label", value=item, hint="--label gpu=h100"
-            )
-        pairs[key] = value
-    return pairs
+    return dict(map(_pair, items))
+
+
+def _pair(item: str) -> tuple[str, str]:
+    key, equals, value = item.partition("=")
+    if not key or not equals:
+        raise InvalidInput(
+            "a label is KEY=VALUE", pointer="--label", value=item, hint="--label gpu=h100"
+        )
+    return key, value
 
 
 def _labels(labels: dict[str, str]) -> str:

@@ -1,5 +1,6 @@
 """Commands on nodes and devices: lists, cordon, and the map of who holds what."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,8 +8,8 @@ import typer
 from rich.text import Text
 
 from gateway.cli import exits
-from gateway.cli.jobs import Output
-from gateway.cli.output import Column, Format, console, show_data, show_list, show_one
+from gateway.cli.options import Output
+from gateway.cli.output import Column, Format, console, labelled, show_data, show_list, show_one
 from gateway.cli.session import client
 from gateway.cli.terminal import clean, cores, gibibytes
 from gateway.core.vocabulary import DeviceHealth, DeviceKind
@@ -19,13 +20,13 @@ if TYPE_CHECKING:  # the models cost a tenth of a second, and most commands need
 
 def state_of(device: "DeviceView") -> str:
     """Give a device's state in one word."""
-    if not device.is_present:
-        return "absent"
-    if device.health is not DeviceHealth.HEALTHY:
-        return device.health.value
-    if device.is_foreign:
-        return "foreign"
-    return "free" if device.is_free else "held"
+    rules = (
+        (not device.is_present, "absent"),
+        (device.health is not DeviceHealth.HEALTHY, device.health.value),
+        (device.is_foreign, "foreign"),
+        (device.is_free, "free"),
+    )
+    return next((word for holds, word in rules if holds), "held")
 
 
 def holder_of(device: "DeviceView") -> str:
@@ -58,6 +59,8 @@ DEVICE_COLUMNS: "list[Column[DeviceView]]" = [
 ]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 FREE, FOREIGN, SICK, ABSENT, HIDDEN = ".", "x", "!", "-", "#"
+SIGNS = {"free": (FREE, "dim"), "absent": (ABSENT, "dim"), "foreign": (FOREIGN, "red")}
+"""Sign and style of a device that nobody of ours holds; any other is sick."""
 COLOURS = ("green", "cyan", "magenta", "yellow", "blue", "bright_red")
 
 
@@ -76,7 +79,7 @@ def node_app() -> typer.Typer:
         """Show one node and its devices."""
         connection = client()
         node = connection.nodes.get(name)
-        show_one(node, [(c.title.lower(), c.value(node)) for c in NODE_COLUMNS], output)
+        show_one(node, labelled(node, NODE_COLUMNS), output)
         if output is Format.TABLE:
             show_list(list(connection.devices.list(node=name)), DEVICE_COLUMNS, output)
 
@@ -119,7 +122,7 @@ def device_app() -> typer.Typer:
     ) -> None:
         """Show one device."""
         device = client().devices.get(device_id)
-        show_one(device, [(c.title.lower(), c.value(device)) for c in DEVICE_COLUMNS], output)
+        show_one(device, labelled(device, DEVICE_COLUMNS), output)
 
     @app.command("map")
     def device_map(
@@ -144,38 +147,44 @@ def map_lines(devices: "Sequence[DeviceView]") -> list[Text]:
     lines = [Text(f"{'NODE':<{width}}  GPUs      NICs", style="bold")]
     for node in nodes:
         line = Text(f"{clean(node):<{width}}  ")
-        for kind in (DeviceKind.GPU, DeviceKind.RDMA):
-            cells = [d for d in devices if d.node == node and d.kind is kind]
-            for device in sorted(cells, key=lambda d: d.ordinal):
-                line.append(*_cell(device, letters))
-            line.append(" " * max(2, 10 - len(cells)))
-        lines.append(line)
+        on_node = [device for device in devices if device.node == node]
+        lines.append(line.append_text(_cells(on_node, letters)))
+    counts = Counter(_jobs_holding(devices))
     for job, letter in letters.items():
-        count = sum(1 for d in devices if d.holder and d.holder.job_name == job)
-        lines.append(Text(f"{letter}  {clean(job)} ({count} devices)", style=_colour(letter)))
+        words = f"{letter}  {clean(job)} ({counts[job]} devices)"
+        lines.append(Text(words, style=_colour(letter)))
     signs = f"{FREE} free  {HIDDEN} held by others  {FOREIGN} foreign  {SICK} sick  {ABSENT} absent"
     lines.append(Text(signs, style="dim"))
     return lines
 
 
+def _cells(devices: "Sequence[DeviceView]", letters: dict[str, str]) -> Text:
+    """Draw one node's devices, kind by kind."""
+    drawn = Text()
+    for kind in (DeviceKind.GPU, DeviceKind.RDMA):
+        alike = [device for device in devices if device.kind is kind]
+        for device in sorted(alike, key=lambda d: d.ordinal):
+            drawn.append(*_cell(device, letters))
+        drawn.append(" " * max(2, 10 - len(alike)))
+    return drawn
+
+
+def _jobs_holding(devices: "Sequence[DeviceView]") -> list[str]:
+    """Give the job that holds each device, of those that are held by a job we may see."""
+    return [device.holder.job_name for device in devices if device.holder]
+
+
 def _letters(devices: "Sequence[DeviceView]") -> dict[str, str]:
-    jobs = sorted({device.holder.job_name for device in devices if device.holder})
+    jobs = sorted(set(_jobs_holding(devices)))
     return {job: LETTERS[index % len(LETTERS)] for index, job in enumerate(jobs)}
 
 
 def _cell(device: "DeviceView", letters: dict[str, str]) -> tuple[str, str]:
-    match state_of(device):
-        case "free":
-            return FREE, "dim"
-        case "absent":
-            return ABSENT, "dim"
-        case "foreign":
-            return FOREIGN, "red"
-        case "held":
-            letter = letters[device.holder.job_name] if device.holder else HIDDEN
-            return letter, _colour(letter)
-        case _:
-            return SICK, "red"
+    state = state_of(device)
+    if state != "held":
+        return SIGNS.get(state, (SICK, "red"))
+    letter = letters[device.holder.job_name] if device.holder else HIDDEN
+    return letter, _colour(letter)
 
 
 def _colour(letter: str) -> str:

@@ -1,20 +1,23 @@
-"""Commands on jobs: submit, ls, show, explain, events, logs, wait, and the verbs."""
+"""Commands on jobs that were submitted: ls, show, events, logs, wait, and the verbs."""
 
 import re
+from collections.abc import Iterable
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gateway.cli import exits
-from gateway.cli.output import Column, Format, console, show_data, show_list, show_one
+from gateway.cli.options import DryRun, Namespace, Output, detaching, given
+from gateway.cli.output import Column, Format, console, show_list, show_one
 from gateway.cli.session import client
 from gateway.cli.terminal import age, clean
 from gateway.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
-    from gateway.schemas.views import AssignmentView, EventView, ExplainView, JobDetail, JobView
+    from datetime import datetime
+
+    from gateway.schemas.views import AssignmentView, EventView, JobDetail, JobView
     from gateway.sdk import Client, JobHandle
 
 POLL_SECONDS = 0.5
@@ -23,13 +26,8 @@ MOST_SEARCHED = 500
 FULL_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 ID_START = re.compile(r"[0-9a-f-]{4,36}")
 
-Output = Annotated[Format, typer.Option("--output", "-o", help="table, wide, json, yaml or name.")]
 JobId = Annotated[str, typer.Argument(help="Job id, or its name.", metavar="JOB")]
 JobIds = Annotated[list[str], typer.Argument(help="Job ids or names.", metavar="JOB...")]
-Namespace = Annotated[
-    str | None, typer.Option("--namespace", "-n", help="Namespace; for names and lists.")
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Check only; change nothing.")]
 
 COLUMNS: "list[Column[JobView]]" = [
     Column("ID", lambda job: job.id[:8]),
@@ -49,115 +47,6 @@ COLUMNS: "list[Column[JobView]]" = [
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands."""
-    for name, command in (
-        ("submit", submit),
-        ("ls", ls),
-        ("show", show),
-        ("explain", explain),
-        ("events", events),
-        ("logs", logs),
-        ("wait", wait),
-        ("cancel", cancel),
-        ("hold", hold),
-        ("release", release),
-        ("requeue", requeue),
-        ("reprioritise", reprioritise),
-    ):
-        app.command(name)(command)
-
-
-def submit(
-    files: Annotated[
-        list[str], typer.Argument(help="Manifests; - reads standard input.", metavar="FILE...")
-    ],
-    queue: Annotated[str | None, typer.Option(help="Queue.")] = None,
-    priority: Annotated[int | None, typer.Option(help="Order inside the queue.")] = None,
-    name: Annotated[str | None, typer.Option(help="Another name for the job.")] = None,
-    namespace: Namespace = None,
-    hold: Annotated[bool, typer.Option("--hold", help="Submit it held.")] = False,
-    key: Annotated[
-        str | None, typer.Option("--key", help="Idempotency key; one is made up otherwise.")
-    ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Wait and print rank 0's lines.")] = False,
-    dry_run: DryRun = False,
-    output: Output = Format.TABLE,
-) -> None:
-    """Submit PyTorchJobs, or jobs in the short form.
-
-    Examples:
-      gateway submit train.yaml --queue research --watch
-
-      kubectl get pytorchjob train -o yaml | gateway submit -
-    """
-    given = _said(queue=queue, priority=priority, name=name, namespace=namespace, hold=hold or None)
-    documents = [document for source in files for document in _documents(source)]
-    connection = client()
-    if dry_run:
-        for document in documents:
-            _show_plan(connection.plan(document, **given), output)
-        return
-    keys = _keys(key, len(documents))
-    handles = [
-        connection.submit(document, idempotency_key=one, **given)
-        for document, one in zip(documents, keys, strict=True)
-    ]
-    if output is Format.TABLE:
-        for handle in handles:
-            exits.say(f"{handle.name}: submitted to queue {handle.view.queue}")
-            print(handle.id)  # noqa: T201 - the id alone, for scripts
-    else:
-        show_list([handle.view for handle in handles], COLUMNS, output)
-    if wait or watch:
-        for handle in handles:
-            _follow(handle, prints_lines=watch)
-
-
-def _said(**options: Any) -> Any:
-    """Give the options that were given."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _documents(source: str) -> Any:
-    from gateway.manifests import read_documents  # noqa: PLC0415 - only submit reads files
-
-    return read_documents(source if source == "-" else Path(source))
-
-
-def _keys(key: str | None, count: int) -> list[str | None]:
-    """Give a key for each job; of several, each gets its number behind the key."""
-    if key is None or count == 1:
-        return [key] * count
-    return [f"{key}:{number}" for number in range(count)]
-
-
-def _show_plan(answer: Any, output: Format) -> None:
-    lines = [
-        ("name", answer.spec["name"]),
-        ("queue", answer.queue),
-        ("pods", answer.pods),
-        ("gpus", answer.gpus),
-        ("nics", answer.rdma),
-        ("stored", "nothing (dry run)"),
-    ]
-    show_one(answer, lines, output)
-
-
-def _follow(handle: "JobHandle", *, prints_lines: bool) -> None:
-    """Wait for a job; Ctrl-C detaches and leaves it alone."""
-    try:
-        if prints_lines:
-            for line in handle.logs(follow=True):
-                print(clean(line), flush=True)  # noqa: T201 - the job's own output
-        handle.wait(polling_interval=POLL_SECONDS)
-    except KeyboardInterrupt:
-        exits.say(f"detached; the job goes on: gateway logs -f {handle.id}")
-        raise typer.Exit(exits.INTERRUPTED) from None
-    exits.say(f"{handle.name}: {handle.state.value}")
-
-
 def find(connection: "Client", job: str, namespace: str | None = None) -> "JobHandle":
     """Find a job by its id, the start of its id, or its name; the newest of that name.
 
@@ -167,14 +56,15 @@ def find(connection: "Client", job: str, namespace: str | None = None) -> "JobHa
     """
     if FULL_ID.fullmatch(job):
         return connection.jobs.get(job)
-    where = _said(namespace=namespace)
+    where = given(namespace=namespace)
     named = next(iter(connection.jobs.list(name=job, **where)), None)
-    if named is not None:
-        return named
+    return _starting_with(connection, job, where) if named is None else named
+
+
+def _starting_with(connection: "Client", job: str, where: dict[str, Any]) -> "JobHandle":
     recent = islice(connection.jobs.list(**where), MOST_SEARCHED)
-    starting = [
-        handle for handle in recent if ID_START.fullmatch(job) and handle.id.startswith(job)
-    ]
+    known = list(recent) if ID_START.fullmatch(job) else []
+    starting = [handle for handle in known if handle.id.startswith(job)]
     if len(starting) > 1:
         raise InvalidInput(
             f"{job} fits {len(starting)} jobs", value=job, hint="give more of the id"
@@ -197,8 +87,8 @@ def ls(
 
     Example: gateway ls --state pending --queue research -o wide
     """
-    wanted = _said(
-        state=",".join(state) if state else None,
+    wanted = given(
+        state=",".join(state or ()) or None,
         queue=queue,
         user=user,
         reason=reason,
@@ -229,48 +119,21 @@ def _job_lines(view: "JobDetail") -> list[tuple[str, object]]:
         ("message", view.message),
         ("gang", f"{view.pods} pods, {view.gpus} GPUs, {view.rdma} NICs"),
         ("attempt", view.attempt or None),
-        ("submitted", f"{age(view.submitted_at)} ago"),
-        ("started", f"{age(view.started_at)} ago" if view.started_at else None),
-        ("ended", f"{age(view.ended_at)} ago" if view.ended_at else None),
+        ("submitted", _ago(view.submitted_at)),
+        ("started", _ago(view.started_at)),
+        ("ended", _ago(view.ended_at)),
         ("exit code", view.exit_code),
         ("guarantee", view.guarantee),
     ]
 
 
+def _ago(moment: "datetime | None") -> str | None:
+    return f"{age(moment)} ago" if moment else None
+
+
 def _place_words(place: "AssignmentView") -> str:
     devices = " ".join(clean(device.name) for device in place.devices) or "no devices"
     return f"rank {place.rank}  {place.pod_set} {place.index}  {clean(place.node)}  {devices}"
-
-
-def explain(job: JobId, namespace: Namespace = None, output: Output = Format.TABLE) -> None:
-    """Say why a job waits: every cause with counts, the quota path, and what would unblock it."""
-    answer = find(client(), job, namespace).explain()
-    if output is not Format.TABLE:
-        show_data(answer.model_dump(mode="json"), output)
-        return
-    for line in explanation_lines(answer):
-        console().print(clean(line), markup=False, soft_wrap=True)
-
-
-def explanation_lines(answer: "ExplainView") -> list[str]:
-    """Give the answer as lines of text."""
-    lines = [answer.summary]
-    if answer.reason:
-        lines.append(f"reason     {answer.reason}")
-    lines += [f"cause      {cause.detail}" for cause in answer.causes]
-    lines += [
-        f"quota      {step.node}: {step.resource} of {step.flavor}: {step.used} used of "
-        f"{step.nominal} nominal, {step.available} available, {step.requested} asked"
-        for step in answer.quota_path
-    ]
-    if answer.position is not None:
-        lines.append(f"position   {answer.position} in its queue, {answer.jobs_ahead} ahead")
-    lines += [f"unblock    {words}" for words in answer.unblock]
-    if answer.estimate:
-        lines.append(f"estimate   {answer.estimate}")
-    if answer.decided_at:
-        lines.append(f"as of      cycle {answer.serial}, {age(answer.decided_at)} ago")
-    return lines
 
 
 EVENT_COLUMNS: "list[Column[EventView]]" = [
@@ -302,12 +165,14 @@ def logs(
 ) -> None:
     """Print the lines of one rank."""
     handle = find(client(), job, namespace)
-    try:
-        for line in handle.logs(rank, follow=follow, tail=tail, attempt=attempt or None):
-            print(clean(line), flush=True)  # noqa: T201 - the job's own output
-    except KeyboardInterrupt:
-        exits.say("detached; the job goes on")
-        raise typer.Exit(exits.INTERRUPTED) from None
+    with detaching("detached; the job goes on"):
+        print_lines(handle.logs(rank, follow=follow, tail=tail, attempt=attempt or None))
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print a job's own lines, as they come."""
+    for line in lines:
+        print(clean(line), flush=True)  # noqa: T201 - the job's own output
 
 
 def wait(
@@ -347,11 +212,16 @@ def requeue(jobs: JobIds, namespace: Namespace = None, dry_run: DryRun = False) 
 def _each(verb: str, jobs: list[str], namespace: str | None, *, dry_run: bool) -> None:
     connection = client()
     for handle in [find(connection, job, namespace) for job in jobs]:
-        if dry_run:
-            exits.say(f"would {verb} {handle.name} ({handle.id}), which is {handle.state.value}")
-            continue
-        getattr(handle, verb)()
-        exits.say(f"{handle.name}: {handle.state.value}")
+        exits.say(_would(verb, handle) if dry_run else _done(verb, handle))
+
+
+def _would(verb: str, handle: "JobHandle") -> str:
+    return f"would {verb} {handle.name} ({handle.id}), which is {handle.state.value}"
+
+
+def _done(verb: str, handle: "JobHandle") -> str:
+    getattr(handle, verb)()
+    return f"{handle.name}: {handle.state.value}"
 
 
 def reprioritise(

@@ -50,6 +50,10 @@ STYLES = {
 }
 
 
+DATA = frozenset({Format.JSON, Format.YAML})
+EMPTY = (None, "")
+
+
 def console() -> Console:
     """Give the console for standard output."""
     return Console(highlight=False, soft_wrap=False)
@@ -59,32 +63,49 @@ def show_list(
     items: Sequence[Item], columns: Sequence[Column[Item]], form: Format, name: str = "id"
 ) -> None:
     """Print many; `name` is the field that `-o name` prints."""
-    if form in {Format.JSON, Format.YAML}:
-        show_data([_plain(item) for item in items], form)
-        return
-    if form is Format.NAME:
-        for item in items:
-            print(clean(str(getattr(item, name))))  # noqa: T201 - for scripts
-        return
-    shown = [column for column in columns if form is Format.WIDE or not column.is_wide]
+    if form in DATA:
+        show_data(list(map(_plain, items)), form)
+    elif form is Format.NAME:
+        _show_names(items, name)
+    else:
+        console().print(_table(items, _shown(columns, form)))
+
+
+def _show_names(items: Sequence[Item], name: str) -> None:
+    for item in items:
+        print(clean(str(getattr(item, name))))  # noqa: T201 - for scripts
+
+
+def _shown(columns: Sequence[Column[Item]], form: Format) -> Sequence[Column[Item]]:
+    if form is Format.WIDE:
+        return columns
+    return [column for column in columns if not column.is_wide]
+
+
+def _table(items: Sequence[Item], columns: Sequence[Column[Item]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in shown:
+    for column in columns:
         table.add_column(column.title, justify="right" if column.is_number else "left")
     for item in items:
-        table.add_row(*(_cell(column.value(item)) for column in shown))
-    console().print(table)
+        table.add_row(*(_cell(column.value(item)) for column in columns))
+    return table
+
+
+def labelled(item: Item, columns: Sequence[Column[Item]]) -> list[tuple[str, object]]:
+    """Give a thing's columns as label and value."""
+    return [(column.title.lower(), column.value(item)) for column in columns]
 
 
 def show_one(item: "BaseModel", lines: Sequence[tuple[str, object]], form: Format) -> None:
     """Print one thing as label and value, or as data."""
-    if form in {Format.JSON, Format.YAML}:
+    if form in DATA:
         show_data(_plain(item), form)
         return
-    width = max((len(label) for label, _ in lines), default=0)
-    out = console()
+    width = max(map(len, dict(lines)), default=0)
     for label, value in lines:
-        if value not in {None, ""}:
-            out.print(Text(f"{label:<{width}}  ", style="bold") + _cell(value), soft_wrap=True)
+        if value not in EMPTY:
+            text = Text(f"{label:<{width}}  ", style="bold") + _cell(value)
+            console().print(text, soft_wrap=True)
 
 
 def show_data(data: object, form: Format) -> None:
@@ -102,5 +123,5 @@ def _plain(item: Any) -> object:
 
 
 def _cell(value: object) -> Text:
-    text = "-" if value is None or value == "" else clean(str(value))
+    text = "-" if value in EMPTY else clean(str(value))
     return Text(text, style=STYLES.get(text, ""))

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gateway.cli import exits
-from gateway.cli.defining import Name, Quotas, Weight, checked, quota_words, read_quota, update
-from gateway.cli.jobs import Output
+from gateway.cli.defining import Name, Quotas, Weight, checked, quota_words, read_quotas, update
+from gateway.cli.options import Output, given
 from gateway.cli.output import Column, Format, show_list, show_one
 from gateway.cli.session import client
 
@@ -65,7 +65,7 @@ def create_queue(
 
     Example: gateway queue create research --cohort lab --quota default/gpu=16,borrow=8
     """
-    spec = _given(cohort, weight, quota, namespace, default_for)
+    spec = _spec(cohort, weight, quota, namespace, default_for)
     client().queues.create(checked("QueueSpec", {"name": name, **spec}))
     exits.say(f"queue {name} created")
 
@@ -83,7 +83,7 @@ def change_queue(
         client().queues,
         "QueueSpec",
         name,
-        _given(cohort, weight, quota, namespace, default_for),
+        _spec(cohort, weight, quota, namespace, default_for),
     )
     exits.say(f"queue {name} changed")
 
@@ -104,21 +104,20 @@ def delete_queue(name: Name) -> None:
     exits.say(f"queue {name} deleted")
 
 
-def _given(
+def _spec(
     cohort: str | None,
     weight: int | None,
     quota: list[str] | None,
     namespaces: list[str] | None,
     default_for: list[str] | None,
 ) -> dict[str, Any]:
-    values = {
-        "cohort": cohort,
-        "weight": weight,
-        "quotas": [read_quota(row) for row in quota] if quota else None,
-        "namespaces": namespaces or None,
-        "default_for": default_for or None,
-    }
-    return {field: value for field, value in values.items() if value is not None}
+    return given(
+        cohort=cohort,
+        weight=weight,
+        quotas=read_quotas(quota),
+        namespaces=namespaces or None,
+        default_for=default_for or None,
+    )
 
 
 def _queue_lines(queue: "QueueView") -> list[tuple[str, object]]:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import typer
 
@@ -116,12 +116,20 @@ def notes_below(kind: type) -> dict[str, str]:
     notes: dict[str, str] = {}
     previous = ""
     for node in getattr(tree, "body", []):
-        target = getattr(node, "target", None) or (getattr(node, "targets", None) or [None])[0]
-        if isinstance(target, ast.Name):
-            previous = target.id
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and previous:
+        if previous and _is_text(node):
             notes[previous] = " ".join(str(node.value.value).split())
+        previous = _member(node) or previous
     return notes
+
+
+def _is_text(node: ast.stmt) -> TypeGuard[Any]:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _member(node: ast.stmt) -> str:
+    """Give the member that a statement defines; empty for any other statement."""
+    target = getattr(node, "target", None)
+    return getattr(getattr(node, "targets", [target])[0], "id", "")
 
 
 def write(folder: Path) -> None:

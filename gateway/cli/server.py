@@ -2,15 +2,16 @@
 
 import importlib.util
 import os
-import shutil
-import tempfile
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 
 from gateway import __version__
 from gateway.cli import exits
+from gateway.cli.options import given
 from gateway.cli.output import Column, Format, show_list
 from gateway.core.vocabulary import ENVIRONMENT_PREFIX, BackendName
 from gateway.errors import NotFound, StartupRefused
@@ -27,7 +28,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(db_app(), name="db")
 
 
-def _settings(**given: Any) -> Any:
+def _settings(**flags: Any) -> Any:
     """Give the settings: flags win over the environment."""
     if importlib.util.find_spec("sqlalchemy") is None:
         raise StartupRefused(
@@ -36,7 +37,7 @@ def _settings(**given: Any) -> Any:
         )
     from gateway.settings import Settings  # noqa: PLC0415 - server extra
 
-    return Settings(**{name: value for name, value in given.items() if value is not None})
+    return Settings(**given(**flags))
 
 
 def dev(
@@ -56,24 +57,28 @@ def dev(
 
     Other commands on this machine find it by themselves. Ctrl-C ends it.
     """
-    makes_folder = ephemeral and state_dir is None
-    folder = Path(tempfile.mkdtemp(prefix="training-gateway-")) if makes_folder else state_dir
-    settings = _settings(
-        listen_port=port,
-        state_dir=folder,
-        virtual_fleet=fleet,
-        backend=backend,
-        allow_local_backend=True,
-        allow_unsafe_templates=True if _asks_unsafe() else None,
-        keep_finished_seconds=60 if ephemeral else None,
-    )
-    from gateway import bootstrap  # noqa: PLC0415 - server extra
+    with _state_folder(state_dir, is_fresh=ephemeral) as folder:
+        settings = _settings(
+            listen_port=port,
+            state_dir=folder,
+            virtual_fleet=fleet,
+            backend=backend,
+            allow_local_backend=True,
+            allow_unsafe_templates=_asks_unsafe() or None,
+            keep_finished_seconds=60 if ephemeral else None,
+        )
+        from gateway import bootstrap  # noqa: PLC0415 - server extra
 
-    try:
         bootstrap.dev(settings, _welcome)
-    finally:
-        if makes_folder and folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _state_folder(
+    folder: Path | None, *, is_fresh: bool
+) -> AbstractContextManager[Path | str | None]:
+    """Give the folder that is named, or one that goes with the command."""
+    if folder is None and is_fresh:
+        return TemporaryDirectory(prefix="training-gateway-", ignore_cleanup_errors=True)
+    return nullcontext(folder)
 
 
 def _welcome(url: str) -> None:

@@ -2,16 +2,20 @@
 
 from datetime import UTC, datetime, timedelta
 
-MINUTE, HOUR, DAY = 60, 3600, 86_400
+UNITS = ((86_400, "d"), (3600, "h"), (60, "m"))
+"""Seconds of each unit, which is shown from two of them on."""
+SECOND = (1, "s")
 GIB = 2**30
 
 
 def clean(text: str) -> str:
     """Take control characters out of text that others wrote, so that it cannot move the cursor."""
-    return "".join(
-        character if character == "\n" or character.isprintable() else "\N{REPLACEMENT CHARACTER}"
-        for character in text
-    )
+    return "".join(map(_harmless, text))
+
+
+def _harmless(character: str) -> str:
+    is_harmless = character == "\n" or character.isprintable()
+    return character if is_harmless else "\N{REPLACEMENT CHARACTER}"
 
 
 def age(moment: datetime | None, now: datetime | None = None) -> str:
@@ -24,13 +28,8 @@ def age(moment: datetime | None, now: datetime | None = None) -> str:
 def span(length: timedelta) -> str:
     """Give a length of time in one unit, or two for minutes and hours."""
     seconds = max(0, int(length.total_seconds()))
-    if seconds < 2 * MINUTE:
-        return f"{seconds}s"
-    if seconds < 2 * HOUR:
-        return f"{seconds // MINUTE}m"
-    if seconds < 2 * DAY:
-        return f"{seconds // HOUR}h"
-    return f"{seconds // DAY}d"
+    unit, letter = next((each for each in UNITS if seconds >= 2 * each[0]), SECOND)
+    return f"{seconds // unit}{letter}"
 
 
 def cores(millis: int) -> str:

@@ -18,8 +18,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from gateway.cli.explaining import explanation_lines
 from gateway.cli.fleet import map_lines
-from gateway.cli.jobs import COLUMNS, explanation_lines
+from gateway.cli.jobs import COLUMNS
 from gateway.cli.output import Format, show_list
 from gateway.sdk import Client, JobHandle
 

@@ -6,8 +6,8 @@ import pytest
 
 from gateway.cli import exits
 from gateway.cli.defining import quota_words, read_quota
+from gateway.cli.explaining import explanation_lines
 from gateway.cli.fleet import map_lines
-from gateway.cli.jobs import explanation_lines
 from gateway.cli.terminal import age, clean, cores, gibibytes, span
 from gateway.core.vocabulary import DeviceHealth, DeviceKind, JobState, Reason
 from gateway.errors import (

@@ -1,0 +1,55 @@
+"""The command that says why a job waits."""
+
+from typing import TYPE_CHECKING
+
+from gateway.cli.jobs import JobId, find
+from gateway.cli.options import Namespace, Output
+from gateway.cli.output import Format, console, show_data
+from gateway.cli.session import client
+from gateway.cli.terminal import age, clean
+
+if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
+    from gateway.schemas.views import ExplainView, QuotaStepView
+
+
+def explain(job: JobId, namespace: Namespace = None, output: Output = Format.TABLE) -> None:
+    """Say why a job waits: every cause with counts, the quota path, and what would unblock it."""
+    answer = find(client(), job, namespace).explain()
+    if output is not Format.TABLE:
+        show_data(answer.model_dump(mode="json"), output)
+        return
+    for line in explanation_lines(answer):
+        console().print(clean(line), markup=False, soft_wrap=True)
+
+
+def explanation_lines(answer: "ExplainView") -> list[str]:
+    """Give the answer as lines of text; what is not known has none."""
+    told = [
+        ("reason", answer.reason),
+        *(("cause", cause.detail) for cause in answer.causes),
+        *(("quota", _quota_words(step)) for step in answer.quota_path),
+        ("position", _position_words(answer)),
+        *(("unblock", words) for words in answer.unblock),
+        ("estimate", answer.estimate),
+        ("as of", _decided_words(answer)),
+    ]
+    return [answer.summary, *(f"{label:<11}{words}" for label, words in told if words)]
+
+
+def _quota_words(step: "QuotaStepView") -> str:
+    return (
+        f"{step.node}: {step.resource} of {step.flavor}: {step.used} used of "
+        f"{step.nominal} nominal, {step.available} available, {step.requested} asked"
+    )
+
+
+def _position_words(answer: "ExplainView") -> str:
+    if answer.position is None:
+        return ""
+    return f"{answer.position} in its queue, {answer.jobs_ahead} ahead"
+
+
+def _decided_words(answer: "ExplainView") -> str:
+    if answer.decided_at is None:
+        return ""
+    return f"cycle {answer.serial}, {age(answer.decided_at)} ago"

@@ -1,0 +1,109 @@
+"""The command that submits jobs, and follows them when asked to."""
+
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gateway.cli import exits
+from gateway.cli.jobs import COLUMNS, POLL_SECONDS, print_lines
+from gateway.cli.options import DryRun, Namespace, Output, detaching, given
+from gateway.cli.output import Format, show_list, show_one
+from gateway.cli.session import client
+
+if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
+    from gateway.sdk import JobHandle
+
+
+def submit(
+    files: Annotated[
+        list[str], typer.Argument(help="Manifests; - reads standard input.", metavar="FILE...")
+    ],
+    queue: Annotated[str | None, typer.Option(help="Queue.")] = None,
+    priority: Annotated[int | None, typer.Option(help="Order inside the queue.")] = None,
+    name: Annotated[str | None, typer.Option(help="Another name for the job.")] = None,
+    namespace: Namespace = None,
+    hold: Annotated[bool, typer.Option("--hold", help="Submit it held.")] = False,
+    key: Annotated[
+        str | None, typer.Option("--key", help="Idempotency key; one is made up otherwise.")
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Wait and print rank 0's lines.")] = False,
+    dry_run: DryRun = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Submit PyTorchJobs, or jobs in the short form.
+
+    Examples:
+      gateway submit train.yaml --queue research --watch
+
+      kubectl get pytorchjob train -o yaml | gateway submit -
+    """
+    said = given(queue=queue, priority=priority, name=name, namespace=namespace, hold=hold or None)
+    documents = list(chain.from_iterable(map(_documents, files)))
+    if dry_run:
+        _plan(documents, said, output)
+        return
+    handles = _submit(documents, _keys(key, len(documents)), said)
+    _show_submitted(handles, output)
+    if wait or watch:
+        _follow(handles, prints_lines=watch)
+
+
+def _documents(source: str) -> Any:
+    from gateway.manifests import read_documents  # noqa: PLC0415 - only submit reads files
+
+    return read_documents(source if source == "-" else Path(source))
+
+
+def _keys(key: str | None, count: int) -> list[str | None]:
+    """Give a key for each job; of several, each gets its number behind the key."""
+    if key is None or count == 1:
+        return [key] * count
+    return [f"{key}:{number}" for number in range(count)]
+
+
+def _plan(documents: Iterable[Any], said: dict[str, Any], output: Format) -> None:
+    connection = client()
+    for document in documents:
+        answer = connection.plan(document, **said)
+        lines = [
+            ("name", answer.spec["name"]),
+            ("queue", answer.queue),
+            ("pods", answer.pods),
+            ("gpus", answer.gpus),
+            ("nics", answer.rdma),
+            ("stored", "nothing (dry run)"),
+        ]
+        show_one(answer, lines, output)
+
+
+def _submit(
+    documents: list[Any], keys: list[str | None], said: dict[str, Any]
+) -> "list[JobHandle]":
+    connection = client()
+    return [
+        connection.submit(document, idempotency_key=key, **said)
+        for document, key in zip(documents, keys, strict=True)
+    ]
+
+
+def _show_submitted(handles: "list[JobHandle]", output: Format) -> None:
+    if output is not Format.TABLE:
+        show_list([handle.view for handle in handles], COLUMNS, output)
+        return
+    for handle in handles:
+        exits.say(f"{handle.name}: submitted to queue {handle.view.queue}")
+        print(handle.id)  # noqa: T201 - the id alone, for scripts
+
+
+def _follow(handles: "list[JobHandle]", *, prints_lines: bool) -> None:
+    """Wait for jobs; Ctrl-C detaches and leaves them alone."""
+    for handle in handles:
+        with detaching(f"detached; the job goes on: gateway logs -f {handle.id}"):
+            if prints_lines:
+                print_lines(handle.logs(follow=True))
+            handle.wait(polling_interval=POLL_SECONDS)
+        exits.say(f"{handle.name}: {handle.state.value}")
