@@ -5,7 +5,6 @@ acknowledged is on the disk and nobody meets a lock half-way. PostgreSQL writes 
 COMMITTED with the constraints as the last wall. No network call may happen inside a transaction.
 """
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,21 +23,11 @@ from gateway.errors import DatabaseUnavailable, InvalidInput, StartupRefused
 Result = TypeVar("Result")
 Row = RowMapping
 """One row of an answer, by column name."""
-__all__ = ["Connection", "Database", "JsonText", "Row", "Writer", "open_database"]
+__all__ = ["Connection", "Database", "Row", "Writer", "open_database"]
 RETRYABLE = frozenset({"40001", "40P01", "55P03"})
 """PostgreSQL: serialization failure, deadlock, lock not available."""
 LOCK_TIMEOUT_MS = 5_000
 STATEMENT_TIMEOUT_MS = 30_000
-
-
-class JsonText(str):
-    """JSON that is written already; a JSON column takes it as it is."""
-
-    __slots__ = ()
-
-
-def _to_json(value: Any) -> str:
-    return value if isinstance(value, JsonText) else json.dumps(value, separators=(",", ":"))
 
 
 class Writer:
@@ -193,7 +182,6 @@ def _open_sqlite(url: URL, pool_size: int) -> Engine:
         url,
         pool_size=pool_size,
         max_overflow=48,
-        json_serializer=_to_json,
         connect_args={"check_same_thread": False},
     )
 
@@ -229,7 +217,6 @@ def _open_postgresql(url: URL, pool_size: int, *, has_pooler: bool) -> Engine:
         max_overflow=48,
         pool_pre_ping=True,
         pool_timeout=10,
-        json_serializer=_to_json,
         connect_args=arguments,
     )
     if has_pooler:

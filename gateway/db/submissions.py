@@ -6,10 +6,10 @@ Taken names and keys are left out by the database, and told by what is missing a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, literal_column, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from gateway.core.jobs.request import RequestClass
 from gateway.db.engine import Database, Row, Writer
@@ -17,6 +17,8 @@ from gateway.db.jobs import intern_class
 from gateway.db.tables import events, jobs, namespace_defaults, queues
 
 MOST_CLASSES = 10_000
+MOST_ROWS = 128
+"""Rows of one statement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,30 @@ def _read_book(connection: Connection, generation: int) -> QueueBook:
     )
 
 
+class NewJob(NamedTuple):
+    """A job's columns as they are inserted; `spec` is JSON."""
+
+    uid: str
+    name: str
+    namespace: str
+    queue: str
+    user_name: str
+    idempotency_key: str | None
+    spec: str
+    spec_digest: str
+    class_id: int
+    priority: int
+    pods: int
+    gpus: int
+    rdma: int
+    state: str
+    reason: str | None
+    queue_timeout_seconds: int | None
+    run_timeout_seconds: int | None
+    start_timeout_seconds: int
+    submitted_us: int
+
+
 def keep_queues(writer: Writer, book: QueueBook, names: set[str]) -> set[str]:
     """Keep these queues from being deleted until the transaction ends; gives those that exist."""
     if writer.is_sqlite:
@@ -71,10 +97,6 @@ def keep_queues(writer: Writer, book: QueueBook, names: set[str]) -> set[str]:
     return set(writer.connection.execute(locked).scalars())
 
 
-_INSERT = {
-    True: sqlite.insert(jobs).on_conflict_do_nothing(),
-    False: postgresql.insert(jobs).on_conflict_do_nothing(),
-}
 _IS_ONE_OF = jobs.c.uid.in_(bindparam("uids", expanding=True))
 _INSERTED = select(jobs.c.uid).where(_IS_ONE_OF)
 _TELL_SUBMITTED = insert(events).from_select(
@@ -94,14 +116,28 @@ _TELL_SUBMITTED = insert(events).from_select(
 """Built once: building a statement costs more than running it."""
 
 
-def insert_jobs(writer: Writer, rows: Sequence[Mapping[str, Any]]) -> set[str]:
+def insert_jobs(writer: Writer, rows: Sequence[NewJob]) -> set[str]:
     """Insert jobs with their first events; gives uids of those whose name and key were free."""
     if not rows:
         return set()
-    values = [{**row, "xact_id": writer.xact_id} for row in rows]
-    writer.connection.execute(_INSERT[writer.is_sqlite], values)
-    uids = [row["uid"] for row in rows]
+    for start in range(0, len(rows), MOST_ROWS):
+        part = rows[start : start + MOST_ROWS]
+        values = [value for row in part for value in (*row, writer.xact_id)]
+        statement = _insert_text(len(part), "?" if writer.is_sqlite else "%s")
+        writer.connection.exec_driver_sql(statement, tuple(values))
+    uids = [row.uid for row in rows]
     told = writer.connection.execute(_TELL_SUBMITTED, {"uids": uids})
     if told.rowcount == len(rows):
         return set(uids)
     return set(writer.connection.execute(_INSERTED, {"uids": uids}).scalars())
+
+
+@lru_cache(maxsize=2 * MOST_ROWS)
+def _insert_text(count: int, mark: str) -> str:
+    """Give one INSERT of this many rows: a statement a row would give way to other threads."""
+    names = (*NewJob._fields, jobs.c.xact_id.name)
+    row = f"({', '.join([mark] * len(names))})"
+    return (
+        f"INSERT INTO jobs ({', '.join(names)}) VALUES {', '.join([row] * count)} "  # noqa: S608 - names of columns and marks only
+        "ON CONFLICT DO NOTHING"
+    )

@@ -6,15 +6,15 @@ is looked at again. Nothing here judges a manifest or the fleet.
 
 import difflib
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gateway.core.jobs.request import RequestClass
 from gateway.core.vocabulary import JobState, Reason
 from gateway.db import jobs as job_rows
-from gateway.db.engine import Connection, JsonText, Row, Writer
-from gateway.db.submissions import QueueBook, insert_jobs, keep_queues
+from gateway.db.engine import Connection, Row, Writer
+from gateway.db.submissions import NewJob, QueueBook, insert_jobs, keep_queues
 from gateway.errors import Denied, GatewayError, InvalidInput, KeyReused, NameTaken
 from gateway.schemas.job_spec import JobSpec
 from gateway.schemas.views import JobView
@@ -61,17 +61,17 @@ def store(writer: Writer, batch: Sequence[Checked]) -> list[Submitted | Exceptio
     Errors: InvalidInput and Denied for the queue, NameTaken, KeyReused, Unjudged.
     """
     outcomes: dict[int, Submitted | Exception] = {}
-    rows: dict[int, Mapping[str, Any]] = {}
+    rows: dict[int, NewJob] = {}
     book = batch[0].gateway.remembered.queues(writer.connection, writer.generation)
     for index, checked in enumerate(batch):
         try:
             rows[index] = _row(checked, resolve(book, checked.spec))
         except (GatewayError, Unjudged) as error:
             outcomes[index] = _earlier(writer.connection, checked, error)
-    kept = keep_queues(writer, book, {row["queue"] for row in rows.values()})
-    inserted = insert_jobs(writer, [row for row in rows.values() if row["queue"] in kept])
+    kept = keep_queues(writer, book, {row.queue for row in rows.values()})
+    inserted = insert_jobs(writer, [row for row in rows.values() if row.queue in kept])
     for index, row in rows.items():
-        if row["uid"] in inserted:
+        if row.uid in inserted:
             outcomes[index] = Submitted(
                 job=job_view(_inserted(row, batch[index].spec)), is_new=True
             )
@@ -153,36 +153,36 @@ def _of_key(connection: Connection, checked: Checked) -> Row | None:
     return job_rows.find_by_key(connection, checked.caller.name, namespace, checked.key)
 
 
-def _row(checked: Checked, spec: JobSpec) -> dict[str, Any]:
+def _row(checked: Checked, spec: JobSpec) -> NewJob:
     class_id = checked.gateway.remembered.class_ids.get(checked.request)
     if class_id is None or not is_known_to_fit(checked.gateway, spec.queue, checked.request):
         raise Unjudged(spec.queue, checked.request)
     pods, gpus, rdma = totals_of(spec)
-    return {
-        "uid": str(uuid.uuid4()),
-        "name": spec.name,
-        "namespace": spec.namespace,
-        "queue": spec.queue,
-        "user_name": checked.caller.name,
-        "idempotency_key": checked.key,
-        "spec": JsonText(spec.model_dump_json()),
-        "spec_digest": checked.digest,
-        "class_id": class_id,
-        "priority": spec.priority,
-        "pods": pods,
-        "gpus": gpus,
-        "rdma": rdma,
-        "state": JobState.HELD if spec.hold else JobState.PENDING,
-        "reason": Reason.HELD if spec.hold else None,
-        "queue_timeout_seconds": spec.queue_timeout_seconds,
-        "run_timeout_seconds": spec.run_timeout_seconds,
-        "start_timeout_seconds": spec.start_timeout_seconds,
-        "submitted_us": checked.at_us,
-    }
+    return NewJob(
+        uid=str(uuid.uuid4()),
+        name=spec.name,
+        namespace=spec.namespace,
+        queue=spec.queue,
+        user_name=checked.caller.name,
+        idempotency_key=checked.key,
+        spec=spec.model_dump_json(),
+        spec_digest=checked.digest,
+        class_id=class_id,
+        priority=spec.priority,
+        pods=pods,
+        gpus=gpus,
+        rdma=rdma,
+        state=(JobState.HELD if spec.hold else JobState.PENDING).value,
+        reason=Reason.HELD.value if spec.hold else None,
+        queue_timeout_seconds=spec.queue_timeout_seconds,
+        run_timeout_seconds=spec.run_timeout_seconds,
+        start_timeout_seconds=spec.start_timeout_seconds,
+        submitted_us=checked.at_us,
+    )
 
 
-def _inserted(values: Mapping[str, Any], spec: JobSpec) -> dict[str, Any]:
+def _inserted(row: NewJob, spec: JobSpec) -> dict[str, Any]:
     """Give the row as it stands after the insert, without reading it back."""
     empty = ("end_reason", "reserved_us", "started_us", "ended_us", "exit_code")
     told = {"message": "", "attempt": 0, "version": 1}
-    return {**dict.fromkeys(empty), **told, **values, "spec": {"labels": spec.labels}}
+    return {**dict.fromkeys(empty), **told, **row._asdict(), "spec": {"labels": spec.labels}}
