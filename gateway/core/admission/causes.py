@@ -1,12 +1,12 @@
 """Causes of waiting in words with counts: nodes by what is wrong with them, quota step by step."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from gateway.core.admission.trial import Scene, charges_of, flavors_of
+from gateway.core.admission.trial import Scene, flavors_of
 from gateway.core.admission.types import Cause, QuotaStep
 from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import PodSetRequest, RequestClass
@@ -23,14 +23,14 @@ Trouble = tuple[Reason, str]
 
 def quota_causes(short: Iterable[Shortage]) -> tuple[Cause, ...]:
     """Give one cause for each pair that quota lacks."""
-    return tuple(
-        Cause(
-            reason=Reason.OVER_BORROWING_LIMIT if lack.is_borrowing_limit else Reason.OVER_QUOTA,
-            detail=f"asks for {in_words(lack.pair[1], lack.requested)} of flavor {lack.pair[0]}, "
-            f"{max(0, lack.available)} available: "
-            f"the {'borrowing limit' if lack.is_borrowing_limit else 'quota'} of {lack.node} binds",
-        )
-        for lack in short
+    return tuple(map(_quota_cause, short))
+
+
+def _quota_cause(lack: Shortage) -> Cause:
+    return Cause(
+        reason=lack.reason,
+        detail=f"asks for {in_words(lack.pair[1], lack.requested)} of flavor {lack.pair[0]}, "
+        f"{max(0, lack.available)} available: the {lack.limit} of {lack.node} binds",
     )
 
 
@@ -67,12 +67,18 @@ def node_causes(scene: Scene, queue: Queue, request: RequestClass) -> tuple[Caus
         _PodSetView(scene, queue, pod_set, passing.get(pod_set.name))
         for pod_set in request.pod_sets
     ]
+    # Master and Worker often lack the same; told once is enough.
+    return tuple(dict.fromkeys(_told(views)))
+
+
+def _told(views: Sequence["_PodSetView"]) -> Iterator[Cause]:
     in_trouble = [view for view in views if view.room < view.pod_set.count]
     if not in_trouble:
         heaviest = max(views, key=lambda view: _weight(view.pod_set))
-        return (heaviest.gang_cause(), *heaviest.causes())
-    # Master and Worker often lack the same; told once is enough.
-    return tuple(dict.fromkeys(cause for view in in_trouble for cause in view.causes()))
+        yield heaviest.gang_cause()
+        in_trouble = [heaviest]
+    for view in in_trouble:
+        yield from view.causes()
 
 
 class _PodSetView:
@@ -96,36 +102,29 @@ class _PodSetView:
         for count, (reason, words) in sorted(troubles, key=lambda each: (-each[0], each[1])):
             detail = f"{count} of {total} nodes: {words}"
             yield Cause(reason=reason, detail=detail, count=count, total=total)
-        fitting = int(np.count_nonzero(self.capacity))
         if 0 < self.room < self.pod_set.count:
-            yield Cause(
-                reason=Reason.GANG_DOES_NOT_FIT,
-                detail=f"{fitting} of {total} nodes: room for "
-                f"{counted(self.room, f'{self.pod_set.name} pod')}; "
-                f"the gang has {self.pod_set.count}",
-                count=fitting,
-                total=total,
-            )
+            room = counted(self.room, f"{self.pod_set.name} pod")
+            words = f"{room}; the gang has {self.pod_set.count}"
+            yield self._fitting(Reason.GANG_DOES_NOT_FIT, words)
 
     def gang_cause(self) -> Cause:
         """Give the cause that pod sets have room alone, and not together."""
-        fitting = int(np.count_nonzero(self.capacity))
-        return Cause(
-            reason=Reason.FRAGMENTED_DEVICES,
-            detail=f"{fitting} of {len(self.refusals)} nodes: room for a {self.pod_set.name} pod, "
-            "but not for the whole gang at once",
-            count=fitting,
-            total=len(self.refusals),
-        )
+        words = f"a {self.pod_set.name} pod, but not for the whole gang at once"
+        return self._fitting(Reason.FRAGMENTED_DEVICES, words)
+
+    def _fitting(self, reason: Reason, words: str) -> Cause:
+        """Count the nodes with room for a pod at least."""
+        fitting, total = int(np.count_nonzero(self.capacity)), len(self.refusals)
+        detail = f"{fitting} of {total} nodes: room for {words}"
+        return Cause(reason=reason, detail=detail, count=fitting, total=total)
 
     def _rule_troubles(self) -> Iterator[tuple[int, Trouble]]:
         """Count the nodes that are out whatever is free on them."""
-        words = Counter(why for why in self.refusals if why)
+        words = Counter(filter(None, self.refusals))
         out_of_service = self.allowed & ~self.state.is_available
         health = self.state.fleet.health
         words.update(health[row].value for row in np.flatnonzero(out_of_service))
-        for why, count in words.items():
-            yield count, (Reason.NODES_UNAVAILABLE, why)
+        return ((count, (Reason.NODES_UNAVAILABLE, why)) for why, count in words.items())
 
     def _room_troubles(self) -> Iterator[tuple[int, Trouble]]:
         """Count the usable nodes without room for a pod by what they lack."""
@@ -145,10 +144,9 @@ class _PodSetView:
 def _passing_flavors(scene: Scene, queue: Queue, request: RequestClass) -> dict[str, set[str]]:
     """Give the flavors that quota still allows, by pod set; empty when it allows none."""
     passing: dict[str, set[str]] = {}
-    for choice in scene.choices(queue, request):
-        if scene.tree.has_room(queue.name, charges_of(request, choice)):
-            for name, flavor in choice.items():
-                passing.setdefault(name, set()).add(flavor.name)
+    for choice, _ in scene.passing(queue, request):
+        for name, flavor in choice.items():
+            passing.setdefault(name, set()).add(flavor.name)
     return passing
 
 

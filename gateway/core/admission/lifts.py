@@ -6,6 +6,8 @@ those that turn out not to be needed are dropped again. Each sentence admits the
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import accumulate, product
 
 from gateway.core.admission.trial import Fit, Scene, tree_of
 from gateway.core.jobs.request import RequestClass
@@ -39,6 +41,14 @@ class Change:
             rule=other.rule or self.rule,
             healed=self.healed | other.healed,
         )
+
+    def not_emptying(self, row: int) -> "Change":
+        """Give the change with this node as full as it is."""
+        return replace(self, emptied=self.emptied - {row})
+
+    def not_healing(self, row: int) -> "Change":
+        """Give the change with this node as healthy as it is."""
+        return replace(self, healed=self.healed - {row})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,25 +110,22 @@ def loosened(request: RequestClass, rule: PairRule | None) -> RequestClass:
 
 def _smallest_set(question: Question, changes: list[Change]) -> list[Change]:
     """Add changes up until the gang fits, then drop what is not needed."""
-    needed: list[Change] = []
-    for change in changes:
-        needed.append(change)
-        if question.answer(_together(needed)):
-            break
-    else:
-        return []
+    needed = _enough(question, changes)
     for change in tuple(needed):
         rest = [other for other in needed if other is not change]
         if question.answer(_together(rest)):
             needed = rest
-    return [_together(needed)]
+    return [_together(needed)] if needed else []
+
+
+def _enough(question: Question, changes: list[Change]) -> list[Change]:
+    """Give the first changes that are enough together; nothing when all of them are not."""
+    sums = enumerate(accumulate(changes, Change.also), start=1)
+    return changes[: next((size for size, total in sums if question.answer(total)), 0)]
 
 
 def _together(changes: list[Change]) -> Change:
-    total = Change()
-    for change in changes:
-        total = total.also(change)
-    return total
+    return reduce(Change.also, changes, Change())
 
 
 def _with_few_nodes(question: Question, change: Change) -> Iterator[Change]:
@@ -128,13 +135,10 @@ def _with_few_nodes(question: Question, change: Change) -> Iterator[Change]:
     rows = sorted(smaller.emptied | smaller.healed)
     if len(rows) > MAX_NODES:
         return
-    for row in rows:
-        emptied = replace(smaller, emptied=smaller.emptied - {row})
-        if emptied != smaller and question.answer(emptied):
-            smaller = emptied
-        healed = replace(smaller, healed=smaller.healed - {row})
-        if healed != smaller and question.answer(healed):
-            smaller = healed
+    for row, sparing in product(rows, (Change.not_emptying, Change.not_healing)):
+        fewer = sparing(smaller, row)
+        if fewer != smaller and question.answer(fewer):
+            smaller = fewer
     yield smaller
 
 
@@ -144,16 +148,20 @@ def _rows(fit: Fit | None) -> frozenset[int]:
 
 
 def _words(question: Question, change: Change) -> str:
-    parts = [
+    parts = (
         *_quota_words(question, change),
         *_room_words(question, change),
         *_rule_words(question, change),
-    ]
-    if change.healed:
-        names = question.scene.snapshot.fleet.names
-        nodes = listed(names[row] for row in sorted(change.healed))
-        parts.append(f"{nodes} to be back in service")
+        *_health_words(question, change),
+    )
     return "; and ".join(parts)
+
+
+def _health_words(question: Question, change: Change) -> Iterator[str]:
+    if not change.healed:
+        return
+    names = question.scene.snapshot.fleet.names
+    yield f"{listed(names[row] for row in sorted(change.healed))} to be back in service"
 
 
 def _rule_words(question: Question, change: Change) -> Iterator[str]:
@@ -169,13 +177,12 @@ def _quota_words(question: Question, change: Change) -> Iterator[str]:
         return
     tree = tree_of(question.scene.snapshot)
     raises = raises_needed(tree, question.queue.name, fit.charges)
-    yield "raise " + listed(_raise_words(lack) for lack in raises)
+    yield "raise " + listed(map(_raise_words, raises))
 
 
 def _raise_words(lack: Shortage) -> str:
-    kind = "borrowing limit" if lack.is_borrowing_limit else "quota"
     amount = in_words(lack.pair[1], lack.missing)
-    return f"the {kind} of {lack.node} by {amount} of flavor {lack.pair[0]}"
+    return f"the {lack.limit} of {lack.node} by {amount} of flavor {lack.pair[0]}"
 
 
 def _room_words(question: Question, change: Change) -> Iterator[str]:

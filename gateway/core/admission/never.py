@@ -97,26 +97,26 @@ def _pod_set_words(
 
 def _largest_words(idle: Room, pod_set: PodSetRequest, rows: list[int]) -> Iterator[str]:
     """Name the largest place that exists, resource by resource."""
-    short = [
-        (name, largest, amount)
-        for name, amount in pod_set.per_pod
-        if (largest := _largest(idle, name, rows)) < amount
-    ]
-    for name, largest, amount in short:
+    largest = {name: _largest(idle, name, rows) for name, _ in pod_set.per_pod}
+    short = [(name, amount) for name, amount in pod_set.per_pod if largest[name] < amount]
+    for name, amount in short:
         asked = str(amount) if name in {GPU, RDMA} else in_words(name, amount)
-        yield f"largest node has {in_words(name, largest)}; the pod asks for {asked}"
-    if short:
-        return
+        yield f"largest node has {in_words(name, largest[name])}; the pod asks for {asked}"
+    if not short:
+        yield _combined_words(idle, pod_set, rows)
+
+
+def _combined_words(idle: Room, pod_set: PodSetRequest, rows: list[int]) -> str:
+    """Say what no node has at once, although some node has each of it."""
     wish = wish_of(pod_set)
     loose = replace(pod_set, pair=PairRule.NONE)
     if idle.capacity(loose, np.isin(np.arange(len(idle.fleet)), rows)).any():
-        yield (
+        return (
             f"no node has {in_words(GPU, wish.gpus)} with {in_words(RDMA, wish.nics)} "
             f"near enough for pair rule '{wish.rule}'"
         )
-    else:
-        asked = listed(in_words(name, amount) for name, amount in pod_set.per_pod)
-        yield f"no node has all of this at once: {asked}"
+    asked = listed(in_words(name, amount) for name, amount in pod_set.per_pod)
+    return f"no node has all of this at once: {asked}"
 
 
 def _largest(idle: Room, resource: str, rows: Iterable[int]) -> int:
@@ -136,8 +136,8 @@ def _joint_words(idle: Room, request: RequestClass, nodes: dict[str, Bool]) -> l
     )
     idle.back_to(mark)
     # With several large pod sets the placement is a good guess, not a proof.
-    many = sum(pod_set.count > 1 for pod_set in request.pod_sets)
-    if is_placed or many > 1:
+    is_guess = sum(pod_set.count > 1 for pod_set in request.pod_sets) > 1
+    if is_placed or is_guess:
         return []
     names = listed(pod_set.name for pod_set in request.pod_sets)
     return [f"{names} pods each have a place on the idle nodes, but not all at the same time"]

@@ -119,22 +119,21 @@ class _Cycle:
         """Close the pass: one hold with a reason for everybody who was not admitted."""
         snapshot = self.scene.snapshot
         finder = ReasonFinder(self.scene.afresh(), tuple(self.admitted))
-        admitted = {entry.row for entry in self.admitted}
-        class_holds: dict[ClassKey, ClassHold] = {}
-        holds = []
-        for row in np.argsort(snapshot.waiting.job_id, kind="stable").tolist():
-            if row in admitted:
-                continue
-            key = self._key(snapshot.queues[int(snapshot.waiting.queue[row])].name, row)
-            if key not in class_holds:
-                class_holds[key] = self._class_hold(finder, key)
-            holds.append(self._hold(row, class_holds[key]))
+        keys = {row: self._key_of(row) for row in self._held_rows()}
+        # In the order in which jobs came, since only the first classes are told what would help.
+        class_holds = {key: self._class_hold(finder, key) for key in dict.fromkeys(keys.values())}
         return CyclePlan(
             serial=snapshot.serial,
-            admits=tuple(self._admit(entry) for entry in self.admitted),
-            holds=tuple(holds),
+            admits=tuple(map(self._admit, self.admitted)),
+            holds=tuple(self._hold(row, class_holds[key]) for row, key in keys.items()),
             class_holds=tuple(class_holds[key] for key in sorted(class_holds)),
         )
+
+    def _held_rows(self) -> list[int]:
+        """Give the rows that were not admitted, by job."""
+        admitted = {entry.row for entry in self.admitted}
+        by_job = np.argsort(self.scene.snapshot.waiting.job_id, kind="stable").tolist()
+        return [row for row in by_job if row not in admitted]
 
     def _class_hold(self, finder: ReasonFinder, key: ClassKey) -> ClassHold:
         if self.scene.queues[key[0]].state is not QueueState.OPEN:
@@ -179,6 +178,10 @@ class _Cycle:
             for pod_set in master_first
             for index, place in enumerate(fit.places[pod_set.name])
         )
+
+    def _key_of(self, row: int) -> ClassKey:
+        snapshot = self.scene.snapshot
+        return self._key(snapshot.queues[int(snapshot.waiting.queue[row])].name, row)
 
     def _key(self, queue: str, row: int) -> ClassKey:
         return queue, int(self.scene.snapshot.waiting.request_class[row])

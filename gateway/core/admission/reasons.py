@@ -5,13 +5,14 @@ Judged on the state at the start of the cycle; who was admitted before it matter
 """
 
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
 from gateway.core.admission.causes import node_causes, quota_causes, quota_path
 from gateway.core.admission.lifts import unblocking
 from gateway.core.admission.never import never_fits_on
-from gateway.core.admission.trial import Fit, Scene, charges_of
+from gateway.core.admission.trial import Fit, FlavorChoice, Scene, charges_of
 from gateway.core.admission.types import Cause, ClassHold, QuotaStep
 from gateway.core.jobs.request import RequestClass
 from gateway.core.placing.room import with_rule
@@ -87,14 +88,11 @@ class ReasonFinder:
         others = [entry for entry in before if entry.queue != queue.name]
         unblock = [f"{counted(len(before), 'job')} admitted before it in this cycle to end"]
         if own and self._after(len(before), queue, is_own=False).look(queue, request):
-            priorities = self.scene.snapshot.waiting.priority[[entry.row for entry in own]]
-            unblock.append(f"a priority above {int(priorities.max())} in queue {queue.name}")
+            unblock.append(f"a priority above {self._highest(own)} in queue {queue.name}")
         if self._after(len(before), queue, is_own=True).look(queue, request):
             reason = Reason.BEHIND_FAIR_SHARE
-            names = listed(sorted({entry.queue for entry in others}))
-            detail = (
-                f"it fitted until {counted(len(others), 'job')} of {names} came first by fair share"
-            )
+            first = f"{counted(len(others), 'job')} of {_queues_of(others)}"
+            detail = f"it fitted until {first} came first by fair share"
         else:
             reason = Reason.BEHIND_PRIORITY
             detail = f"it fitted until {counted(len(own), 'job')} of its queue came first"
@@ -106,6 +104,10 @@ class ReasonFinder:
             causes=(cause,),
             unblock=tuple(unblock),
         )
+
+    def _highest(self, entries: list[Admitted]) -> int:
+        rows = [entry.row for entry in entries]
+        return int(self.scene.snapshot.waiting.priority[rows].max())
 
     def _after(self, admits: int, queue: Queue, *, is_own: bool) -> Scene:
         """Give the scene after the first admissions of this queue alone, or of the others alone."""
@@ -125,7 +127,7 @@ class ReasonFinder:
         ]
         # Quota holds the gang back only when no flavor passes; the first one is then told.
         short = lacks[0] if lacks and all(lacks) else ()
-        every = dict.fromkeys(lack for each in lacks for lack in each)
+        every = dict.fromkeys(chain.from_iterable(lacks))
         self._tried += 1
         return ClassHold(
             queue=queue.name,
@@ -147,8 +149,10 @@ class ReasonFinder:
 
     def _reason(self, queue: Queue, request: RequestClass, short: tuple[Shortage, ...]) -> Reason:
         if short:
-            is_limit = any(lack.is_borrowing_limit for lack in short)
-            return Reason.OVER_BORROWING_LIMIT if is_limit else Reason.OVER_QUOTA
+            return max(short, key=lambda lack: lack.is_borrowing_limit).reason
+        return self._place_reason(queue, request)
+
+    def _place_reason(self, queue: Queue, request: RequestClass) -> Reason:
         fleet = self.scene.snapshot.fleet
         healed = replace(self.scene, room=self.scene.room.afresh().heal(range(len(fleet))))
         if healed.look(queue, request):
@@ -170,14 +174,14 @@ class ReasonFinder:
 
     def _sum_suffices(self, queue: Queue, request: RequestClass) -> bool:
         """Whether some choice's usable nodes together have enough of everything free."""
-        needed = dict(request.total)
-        for choice in self.scene.choices(queue, request):
-            if not self.scene.tree.has_room(queue.name, charges_of(request, choice)):
-                continue
-            usable = self.scene.room.is_available & np.any(
-                list(self.scene.nodes(request, choice).values()), axis=0
-            )
-            free = self.scene.room.free_sums(usable)
-            if all(amount <= free.get(name, 0) for name, amount in needed.items()):
-                return True
-        return False
+        passing = self.scene.passing(queue, request)
+        return any(self._holds_sum(request, choice) for choice, _ in passing)
+
+    def _holds_sum(self, request: RequestClass, choice: FlavorChoice) -> bool:
+        allowed = list(self.scene.nodes(request, choice).values())
+        free = self.scene.room.free_sums(self.scene.room.is_available & np.any(allowed, axis=0))
+        return all(amount <= free.get(name, 0) for name, amount in request.total)
+
+
+def _queues_of(entries: list[Admitted]) -> str:
+    return listed(sorted({entry.queue for entry in entries}))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import filterfalse, product
 
 from gateway.core.admission.types import Policies, Snapshot
 from gateway.core.devices.fleet import Bool
@@ -50,11 +50,20 @@ class Scene:
     def choices(self, queue: Queue, request: RequestClass) -> Iterator[FlavorChoice]:
         """Give flavor choices in the queue's order; pod sets that ask for GPUs share one."""
         flavors = flavors_of(queue, self.snapshot.flavors)
-        light = [pod_set.name for pod_set in request.pod_sets if not _asks_gpus(pod_set)]
-        heavy = [pod_set.name for pod_set in request.pod_sets if _asks_gpus(pod_set)]
+        light = [pod_set.name for pod_set in filterfalse(_asks_gpus, request.pod_sets)]
+        heavy = [pod_set.name for pod_set in filter(_asks_gpus, request.pod_sets)]
         for shared in flavors if heavy else flavors[:1]:
             for others in product(flavors, repeat=len(light)):
                 yield {**dict.fromkeys(heavy, shared), **dict(zip(light, others, strict=True))}
+
+    def passing(
+        self, queue: Queue, request: RequestClass
+    ) -> Iterator[tuple[FlavorChoice, dict[Pair, int]]]:
+        """Give the flavor choices that quota lets through, each with what it charges."""
+        for choice in self.choices(queue, request):
+            charges = charges_of(request, choice)
+            if self.ignores_quota or self.tree.has_room(queue.name, charges):
+                yield choice, charges
 
     def nodes(self, request: RequestClass, choice: FlavorChoice) -> dict[str, Bool]:
         """Give a mask of the nodes that each pod set may use."""
@@ -75,10 +84,7 @@ class Scene:
     def try_gang(self, queue: Queue, request: RequestClass) -> Fit | None:
         """Take room for a whole gang, or leave everything as it was."""
         place = named("placement", PLACEMENT, self.policies.placement)
-        for choice in self.choices(queue, request):
-            charges = charges_of(request, choice)
-            if not self.ignores_quota and not self.tree.has_room(queue.name, charges):
-                continue
+        for choice, charges in self.passing(queue, request):
             places = place(self.room, request.pod_sets, self.nodes(request, choice))
             if places is not None:
                 return Fit(choice=choice, places=places, charges=charges)

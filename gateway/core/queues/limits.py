@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gateway.core.queues.tree import Pair, QuotaTree, TreeNode, node_available
-from gateway.core.vocabulary import UNLIMITED
+from gateway.core.vocabulary import UNLIMITED, Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +18,16 @@ class Shortage:
     is_borrowing_limit: bool
     missing: int
     """Amount by which this node's limit or quota is too small."""
+
+    @property
+    def reason(self) -> Reason:
+        """Code for what binds."""
+        return Reason.OVER_BORROWING_LIMIT if self.is_borrowing_limit else Reason.OVER_QUOTA
+
+    @property
+    def limit(self) -> str:
+        """Words for what binds."""
+        return "borrowing limit" if self.is_borrowing_limit else "quota"
 
 
 def shortages(tree: QuotaTree, queue: str, charges: Mapping[Pair, int]) -> tuple[Shortage, ...]:
