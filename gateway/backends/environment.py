@@ -3,7 +3,7 @@
 Pure. The names are part of the public surface; user templates may not set them.
 """
 
-from gateway.backends.base import Launch, PlannedPod
+from gateway.backends.base import Launch, PlannedDevice, PlannedPod
 from gateway.core.vocabulary import ENVIRONMENT_PREFIX, LABEL_PREFIX, DeviceKind
 
 ANNOTATIONS = {
@@ -48,7 +48,9 @@ def plan_environment(launch: Launch, pod: PlannedPod) -> dict[str, str]:
 
 
 def _identities(pod: PlannedPod, kind: DeviceKind) -> str:
-    chosen = [device for device in pod.devices if device.kind is kind]
-    return ",".join(
-        (device.uuid if kind is DeviceKind.GPU else "") or device.name for device in chosen
-    )
+    return ",".join(_identity(device) for device in pod.devices if device.kind is kind)
+
+
+def _identity(device: PlannedDevice) -> str:
+    uuid = device.uuid if device.kind is DeviceKind.GPU else ""
+    return uuid or device.name

@@ -26,6 +26,7 @@ from gateway.backends.local.folder import AttemptFolder, StateFolder
 from gateway.backends.local.launching import identity_of, record_of
 from gateway.backends.local.logs import follow_lines, last_lines
 from gateway.backends.local.observing import observe_attempt, observe_leaving
+from gateway.backends.local.records import LaunchRecord, ReplicaStatus
 from gateway.backends.local.spawning import Spawner
 from gateway.core.vocabulary import BackendName, Guarantee
 from gateway.errors import ClusterUnreachable
@@ -104,8 +105,8 @@ class LocalBackend:
         """Look for this attempt's folder."""
         self.heartbeat()
         folder = self._folder(launch)
-        record = folder.launch()
-        if record is not None and record.identity == identity_of(launch):
+        record = _record(folder, launch)
+        if record is not None:
             return _ref(launch, record.uid)
         if folder.path.exists():
             raise ForeignObject(
@@ -142,11 +143,9 @@ class LocalBackend:
         status = folder.status()
         if status is None:
             return False
-        for replica in status.replicas:
-            is_gated = replica.phase is ReplicaPhase.GATED
-            if is_gated and folder.plan(replica.rank, replica.generation) is None:
-                plan = plan_environment(launch, launch.pods[replica.rank])
-                folder.write_plan(replica.rank, replica.generation, plan)
+        gated = [each for each in status.replicas if each.phase is ReplicaPhase.GATED]
+        for replica in gated:
+            _open(folder, launch, replica)
         return True
 
     @_answering()
@@ -201,15 +200,26 @@ class LocalBackend:
 
     def _with_logs(self, launch: Launch) -> AttemptFolder | None:
         kept = self._state.kept_of(launch.namespace, launch.object_name)
-        for folder in (self._folder(launch), *kept):
-            record = folder.launch()
-            if record is not None and record.identity == identity_of(launch):
-                return folder
-        return None
+        folders = (self._folder(launch), *kept)
+        return next((folder for folder in folders if _record(folder, launch)), None)
 
 
 def _ref(launch: Launch, uid: str) -> ObjectRef:
     return ObjectRef(namespace=launch.namespace, name=launch.object_name, uid=uid)
+
+
+def _record(folder: AttemptFolder, launch: Launch) -> LaunchRecord | None:
+    """Give what was written of this attempt; None for another's folder or none."""
+    record = folder.launch()
+    is_own = record is not None and record.identity == identity_of(launch)
+    return record if is_own else None
+
+
+def _open(folder: AttemptFolder, launch: Launch, replica: ReplicaStatus) -> None:
+    """Write a gated replica's plan, once."""
+    if folder.plan(replica.rank, replica.generation) is None:
+        plan = plan_environment(launch, launch.pods[replica.rank])
+        folder.write_plan(replica.rank, replica.generation, plan)
 
 
 def _has_ended(folder: AttemptFolder, rank: int) -> bool:

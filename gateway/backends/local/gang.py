@@ -40,6 +40,12 @@ class Ending:
     term_at: float
     is_told: bool = False
 
+    def due_signal(self, now: float) -> signal.Signals | None:
+        """Give the signal to send now: SIGTERM once, after a while SIGKILL again and again."""
+        if now >= self.term_at + TERM_SECONDS:
+            return signal.SIGKILL
+        return None if self.is_told else signal.SIGTERM
+
 
 class Gang:
     """The replicas of one attempt, run by the supervisor that made this object."""
@@ -100,17 +106,18 @@ class Gang:
 
     def _start_open(self) -> None:
         """Start the whole gang when all of it is open, later each re-created replica alone."""
-        plans = {
-            replica.rank: plan
-            for replica in self.status.replicas
-            if replica.phase is ReplicaPhase.GATED
-            and (plan := self._folder.plan(replica.rank, replica.generation)) is not None
-        }
+        plans = self._open_plans()
         if not self._was_started and len(plans) < len(self.status.replicas):
             return
         self._was_started = True
         for rank, plan in plans.items():
             self._start(rank, plan)
+
+    def _open_plans(self) -> dict[int, dict[str, str]]:
+        """Give the plans of gated replicas whose gates are open, by rank."""
+        gated = [each for each in self.status.replicas if each.phase is ReplicaPhase.GATED]
+        plans = {each.rank: self._folder.plan(each.rank, each.generation) for each in gated}
+        return {rank: plan for rank, plan in plans.items() if plan is not None}
 
     def _start(self, rank: int, plan: dict[str, str]) -> None:
         replica, record = self.status.replicas[rank], self._record.replicas[rank]
@@ -148,12 +155,14 @@ class Gang:
             replica.phase = ReplicaPhase.SUCCEEDED
             return
         replica.phase, replica.message = ReplicaPhase.FAILED, f"exited with code {code}"
-        is_restarted = self._ending is None and _restarts(record.program.restart_policy, code)
-        if is_restarted and self.status.recreations < self._record.most_restarts:
+        if self._may_restart() and _restarts(record.program.restart_policy, code):
             self.status.recreations += 1
             replica.generation += 1
             replica.exit_code = None
             replica.phase = ReplicaPhase.GATED
+
+    def _may_restart(self) -> bool:
+        return self._ending is None and self.status.recreations < self._record.most_restarts
 
     def _judge(self, now: float) -> None:
         failed = [r for r in self.status.replicas if r.phase is ReplicaPhase.FAILED]
@@ -166,20 +175,23 @@ class Gang:
     def _has_succeeded(self) -> bool:
         """By the Master alone, else by all workers, of an elastic gang by any."""
         leaders = [replica for replica in self.status.replicas if replica.pod_set == MASTER]
-        is_any_enough = self._record.rendezvous.elastic is not None and not leaders
-        deciding = leaders or self.status.replicas
-        succeeded = [replica.phase is ReplicaPhase.SUCCEEDED for replica in deciding]
-        return any(succeeded) if is_any_enough else all(succeeded)
+        if leaders or self._record.rendezvous.elastic is None:
+            return all(map(_succeeded, leaders or self.status.replicas))
+        return any(map(_succeeded, self.status.replicas))
 
     def _go_on_ending(self, ending: Ending, now: float) -> None:
         if now < ending.term_at:
             return
-        is_late = now >= ending.term_at + TERM_SECONDS
+        due = ending.due_signal(now)
         for rank, program in self._programs.items():
-            if is_late or not ending.is_told:
-                program.signal(signal.SIGKILL if is_late else signal.SIGTERM)
+            if due is not None:
+                program.signal(due)
             self.status.replicas[rank].phase = ReplicaPhase.TERMINATING
         ending.is_told = True
+
+
+def _succeeded(replica: ReplicaStatus) -> bool:
+    return replica.phase is ReplicaPhase.SUCCEEDED
 
 
 def _restarts(policy: str, code: int) -> bool:

@@ -11,6 +11,7 @@ from typing import Final
 from gateway.backends.base import ObjectRef
 from gateway.backends.durable import sync_folder, write_json
 from gateway.backends.local.folder import AttemptFolder, StateFolder
+from gateway.backends.local.liveness import still_runs
 from gateway.backends.local.records import LaunchRecord
 
 MOST_KEPT: Final = 500
@@ -56,8 +57,7 @@ def clear_incoming(state: StateFolder) -> None:
 
 
 def _drop(state: StateFolder, path: Path) -> None:
-    supervisor = AttemptFolder(path).supervisor()
-    if supervisor is not None and supervisor.is_alive():
+    if still_runs(AttemptFolder(path).supervisor()):
         return
     shutil.rmtree(path, ignore_errors=True)
     state.supervisor_file(path.name).unlink(missing_ok=True)

@@ -34,6 +34,11 @@ class Running:
                 os.killpg(self.pid, number)
 
 
+def still_runs(program: Running | None) -> bool:
+    """Whether a program runs that may never have been started."""
+    return program is not None and program.is_alive()
+
+
 def identify(pid: int) -> Running | None:
     """Give what recognises a program later; None when it is gone already."""
     facts = _read_stat(pid)

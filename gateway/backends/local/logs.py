@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -14,8 +14,7 @@ def last_lines(path: Path, tail: int | None) -> Iterator[str]:
     if not path.exists():
         return iter(())
     with path.open("rb") as stream:
-        lines: Iterable[bytes] = stream if tail is None else deque(stream, maxlen=tail)
-        return iter([_text(line) for line in lines])
+        return map(_text, deque(stream, maxlen=tail))
 
 
 def follow_lines(path: Path, tail: int | None, has_ended: Callable[[], bool]) -> Iterator[str]:
@@ -28,7 +27,7 @@ def follow_lines(path: Path, tail: int | None, has_ended: Callable[[], bool]) ->
         # Asked before reading: what is written until the end is read after it.
         is_over = has_ended()
         start, rest = _whole_lines(stream, b"")
-        yield from (start if tail is None else start[len(start) - min(tail, len(start)) :])
+        yield from deque(start, maxlen=tail)
         while not is_over:
             time.sleep(POLL_SECONDS)
             is_over = has_ended()
@@ -41,7 +40,7 @@ def follow_lines(path: Path, tail: int | None, has_ended: Callable[[], bool]) ->
 def _whole_lines(stream: BinaryIO, begun: bytes) -> tuple[list[str], bytes]:
     """Read to the end; gives whole lines and the begun last one."""
     *whole, rest = (begun + stream.read()).split(b"\n")
-    return [_text(line) for line in whole], rest
+    return list(map(_text, whole)), rest
 
 
 def _text(line: bytes) -> str:

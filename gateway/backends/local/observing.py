@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from gateway.backends.base import ObjectOutcome, Observation, ReplicaPhase, ReplicaSeen
 from gateway.backends.local.folder import AttemptFolder, StateFolder
+from gateway.backends.local.liveness import still_runs
 from gateway.backends.local.records import ORPHANED, STOPPED, GangStatus, ReplicaStatus
 
 ENDED = frozenset({ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED})
@@ -25,29 +26,35 @@ def observe_attempt(folder: AttemptFolder, uid: str) -> Observation:
     """Look at an attempt that exists."""
     # Before the status: a supervisor that ends in between has written its last word by then.
     supervisor = folder.supervisor()
-    is_supervised = supervisor is not None and supervisor.is_alive()
+    is_supervised = still_runs(supervisor)
     status = folder.status()
-    is_suspended = folder.stopped.exists() or not folder.started.exists()
-    has_begun = supervisor is not None and (status is not None or not is_supervised)
-    if not has_begun:
+    is_suspended = _is_suspended(folder)
+    if supervisor is not None and not is_supervised:
+        status = _settled(status or GangStatus(), is_suspended=is_suspended)
+    if supervisor is None or status is None:
         return Observation(exists=True, uid=uid, is_suspended=is_suspended)
-    status = status or GangStatus()
-    if is_supervised or status.is_final:
-        return _told(status, uid, is_suspended=is_suspended)
-    return _told(_lost(status, is_suspended=is_suspended), uid, is_suspended=is_suspended)
+    return _told(status, uid, is_suspended=is_suspended)
 
 
 def observe_leaving(state: StateFolder, folder: AttemptFolder, uid: str) -> Observation:
     """Look at what still runs of an object that is gone."""
-    supervisor = state.supervisor(uid)
-    if supervisor is None or not supervisor.is_alive():
-        status = folder.status()
-        replicas = _sweep(status.replicas) if status else ()
-        return Observation(exists=False, uid=uid, replicas=_seen(uid, replicas))
-    status = folder.status()
-    # Without the folder nobody can say what runs: one replica stands for all of it.
-    replicas = status.replicas if status else [_unknown()]
+    is_supervised = still_runs(state.supervisor(uid))
+    replicas = _known_replicas(folder)
+    if not is_supervised:
+        replicas = list(map(_swept, replicas))
+    elif not replicas:
+        # Without the folder nobody can say what runs: one replica stands for all of it.
+        replicas = [_unknown()]
     return Observation(exists=False, uid=uid, replicas=_seen(uid, replicas))
+
+
+def _is_suspended(folder: AttemptFolder) -> bool:
+    return folder.stopped.exists() or not folder.started.exists()
+
+
+def _known_replicas(folder: AttemptFolder) -> list[ReplicaStatus]:
+    status = folder.status()
+    return [] if status is None else status.replicas
 
 
 def _told(status: GangStatus, uid: str, *, is_suspended: bool) -> Observation:
@@ -63,25 +70,24 @@ def _told(status: GangStatus, uid: str, *, is_suspended: bool) -> Observation:
     )
 
 
-def _lost(status: GangStatus, *, is_suspended: bool) -> GangStatus:
-    """Judge a gang whose supervisor vanished: what had been decided counts, the rest is lost."""
-    status.replicas = _sweep(status.replicas)
+def _settled(status: GangStatus, *, is_suspended: bool) -> GangStatus:
+    """Judge a gang whose supervisor is gone: what had been decided counts, the rest is lost."""
+    if status.is_final:
+        return status
+    status.replicas = list(map(_swept, status.replicas))
     if status.outcome == ObjectOutcome.UNDECIDED and not is_suspended:
         status.outcome, status.message = UNSUPERVISED, "the gang's supervisor vanished"
     return status
 
 
-def _sweep(replicas: Iterable[ReplicaStatus]) -> list[ReplicaStatus]:
+def _swept(replica: ReplicaStatus) -> ReplicaStatus:
     """Kill what outlived its supervisor; it counts as terminating until it is gone."""
-    swept = []
-    for replica in replicas:
-        if replica.running is not None and replica.running.is_alive():
-            replica.running.signal_group(signal.SIGKILL)
-            replica.phase = ReplicaPhase.TERMINATING
-        elif replica.phase not in ENDED:
-            replica.phase = ReplicaPhase.ABSENT
-        swept.append(replica)
-    return swept
+    if replica.running is not None and replica.running.is_alive():
+        replica.running.signal_group(signal.SIGKILL)
+        replica.phase = ReplicaPhase.TERMINATING
+    elif replica.phase not in ENDED:
+        replica.phase = ReplicaPhase.ABSENT
+    return replica
 
 
 def _seen(uid: str, replicas: Iterable[ReplicaStatus]) -> tuple[ReplicaSeen, ...]:

@@ -46,7 +46,7 @@ def read_program(launch: Launch, pod: PlannedPod, folder: Path) -> Program:
             hint='give a command, for example ["python", "train.py"], or use a cluster',
         )
     return Program(
-        command=(*(str(part) for part in command), *(str(p) for p in container.get("args") or ())),
+        command=tuple(map(str, [*command, *(container.get("args") or ())])),
         environment=tuple(_environment(container, launch, pointer)),
         folder=_folder(container, folder, pointer),
         restart_policy=str(replicas.get("restartPolicy") or "Never"),
@@ -89,15 +89,20 @@ def _environment(
 ) -> Sequence[tuple[str, str]]:
     if container.get("envFrom"):
         raise _unresolvable("envFrom", f"{pointer}/envFrom")
-    entries = []
-    for position, entry in enumerate(container.get("env") or ()):
-        value = entry.get("value")
-        if entry.get("valueFrom"):
-            value = _from_field(entry["valueFrom"], launch)
-            if value is None:
-                raise _unresolvable(entry["name"], f"{pointer}/env/{position}/valueFrom")
-        entries.append((str(entry["name"]), str(value or "")))
-    return entries
+    return [
+        (str(entry["name"]), _value(entry, launch, f"{pointer}/env/{position}"))
+        for position, entry in enumerate(container.get("env") or ())
+    ]
+
+
+def _value(entry: Mapping[str, Any], launch: Launch, pointer: str) -> str:
+    """Give the value of one variable, which may be a field of the pod."""
+    if not entry.get("valueFrom"):
+        return str(entry.get("value") or "")
+    value = _from_field(entry["valueFrom"], launch)
+    if value is None:
+        raise _unresolvable(entry["name"], f"{pointer}/valueFrom")
+    return value
 
 
 def _from_field(source: Mapping[str, Any], launch: Launch) -> str | None:

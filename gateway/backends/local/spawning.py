@@ -53,9 +53,13 @@ class Spawner:
     def reap(self) -> None:
         """Take note of children that ended, so that none stays a zombie."""
         for pid in tuple(self._children):
-            try:
-                is_done = os.waitpid(pid, os.WNOHANG)[0] == pid
-            except ChildProcessError:
-                is_done = True
-            if is_done:
+            if _has_ended(pid):
                 self._children.discard(pid)
+
+
+def _has_ended(child: int) -> bool:
+    """Whether a child is gone; one that only waited to be reaped is reaped."""
+    try:
+        return os.waitpid(child, os.WNOHANG)[0] == child
+    except ChildProcessError:
+        return True

@@ -62,12 +62,15 @@ def main(arguments: list[str]) -> int:
         except BlockingIOError:
             return 0
         record = folder.launch()
-        # Without the mark this is another object that took the name meanwhile.
-        if record is None or not folder.started.exists() or folder.supervisor() is not None:
-            return 0
-        _introduce(folder, record)
-        _supervise(folder, record)
+        if record is not None and _is_unsupervised(folder):
+            _introduce(folder, record)
+            _supervise(folder, record)
     return 0
+
+
+def _is_unsupervised(folder: AttemptFolder) -> bool:
+    # Without the mark this is another object that took the name meanwhile.
+    return folder.started.exists() and folder.supervisor() is None
 
 
 def _introduce(folder: AttemptFolder, record: LaunchRecord) -> None:
@@ -86,7 +89,7 @@ def _supervise(folder: AttemptFolder, record: LaunchRecord) -> None:
     written = None
     while True:
         now = time.monotonic()
-        if folder.stopped.exists() or not (folder.path / "launch.json").exists():
+        if _is_stopped(folder):
             gang.stop(now)
         elif heartbeat.silent_seconds(now) > record.orphan_seconds:
             gang.orphan(now)
@@ -99,6 +102,10 @@ def _supervise(folder: AttemptFolder, record: LaunchRecord) -> None:
         if gang.status.is_final:
             return
         time.sleep(STEP_SECONDS)
+
+
+def _is_stopped(folder: AttemptFolder) -> bool:
+    return folder.stopped.exists() or not (folder.path / "launch.json").exists()
 
 
 def _write(folder: AttemptFolder, gang: Gang) -> None:

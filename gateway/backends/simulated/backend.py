@@ -4,6 +4,7 @@ Every call brings the object up to the clock's time first. It starts nothing on 
 """
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from gateway.backends.simulated.ledger import Ledger
 from gateway.backends.simulated.objects import (
     VirtualCluster,
     VirtualObject,
+    VirtualReplica,
     assign,
     identity_of,
     key_of,
@@ -67,7 +69,7 @@ class SimulatedBackend(Controls):
         if not health:
             return self._fleet
         return [
-            replace(node, health=DeviceHealth(health[node.name])) if node.name in health else node
+            replace(node, health=DeviceHealth(health.get(node.name, node.health)))
             for node in self._fleet
         ]
 
@@ -152,7 +154,7 @@ class SimulatedBackend(Controls):
         with self._ledger.reading() as cluster:
             found = cluster.objects.get(key_of(launch.namespace, launch.object_name))
             lines = _log_lines(found, rank, self._clock()) if found else []
-        return iter(lines if tail is None else lines[len(lines) - min(tail, len(lines)) :])
+        return iter(deque(lines, maxlen=tail))
 
     def is_reachable(self) -> bool:
         """Whether `set_unreachable` was not called."""
@@ -232,12 +234,15 @@ def _observation(found: VirtualObject, now: float) -> Observation:
 
 def _log_lines(found: VirtualObject, rank: int, now: float) -> list[str]:
     life.settle(found, now)
-    lines: list[str] = []
     for replica in found.replicas:
-        if replica.rank != rank or replica.opened_at is None:
-            continue
-        lines.append(f"rank {rank} of {found.name} on {replica.node}")
-        lines += [f"{key}={value}" for key, value in sorted(replica.environment.items())]
-        if replica.ended_at is not None:
-            lines.append(f"rank {rank} exited with code {replica.exit_code}")
+        if replica.rank == rank and replica.opened_at is not None:
+            return _replica_lines(found.name, replica)
+    return []
+
+
+def _replica_lines(job: str, replica: VirtualReplica) -> list[str]:
+    lines = [f"rank {replica.rank} of {job} on {replica.node}"]
+    lines += [f"{key}={value}" for key, value in sorted(replica.environment.items())]
+    if replica.ended_at is not None:
+        lines.append(f"rank {replica.rank} exited with code {replica.exit_code}")
     return lines

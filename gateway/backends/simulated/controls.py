@@ -93,10 +93,7 @@ class Controls:
             cluster.node_health[node] = DeviceHealth.UNHEALTHY.value
             for found in cluster.objects.values():
                 life.settle(found, self._clock())
-                hit = [replica for replica in found.replicas if replica.node == node]
-                if hit and not found.outcome:
-                    life.lose(found, hit, f"node {node} was lost")
-                    life.decide(found, self._clock())
+                _lose_node(found, node, self._clock())
 
     def set_node_health(self, node: str, health: DeviceHealth) -> None:
         """Let inventory report a node like this; running replicas are left alone."""
@@ -142,6 +139,13 @@ def remove(cluster: VirtualCluster, found: VirtualObject, now: float) -> None:
     life.terminate(found, now)
     if life.lingers(found, now):
         cluster.leaving[found.uid] = found
+
+
+def _lose_node(found: VirtualObject, node: str, now: float) -> None:
+    hit = [replica for replica in found.replicas if replica.node == node]
+    if hit and not found.outcome:
+        life.lose(found, hit, f"node {node} was lost")
+        life.decide(found, now)
 
 
 def _replica(found: VirtualObject, rank: int) -> VirtualReplica:

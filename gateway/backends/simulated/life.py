@@ -4,7 +4,7 @@
 matter how often or how late somebody looks.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from gateway.backends.base import ObjectOutcome, ReplicaPhase, ReplicaSeen
 from gateway.backends.simulated.objects import VirtualObject, VirtualReplica
@@ -34,7 +34,7 @@ def decide(found: VirtualObject, now: float) -> bool:
     """
     if found.outcome:
         return True
-    if any(replica.exit_code not in (None, 0) for replica in found.replicas) or found.is_lost:
+    if _has_failed(found):
         found.outcome = ObjectOutcome.FAILED
     elif _leaders_succeeded(found.replicas):
         found.outcome = ObjectOutcome.SUCCEEDED
@@ -42,6 +42,10 @@ def decide(found: VirtualObject, now: float) -> bool:
         return False
     terminate(found, now)
     return True
+
+
+def _has_failed(found: VirtualObject) -> bool:
+    return found.is_lost or any(replica.exit_code for replica in found.replicas)
 
 
 def terminate(found: VirtualObject, now: float) -> None:
@@ -66,14 +70,13 @@ def phase_of(replica: VirtualReplica, script: Script, now: float) -> ReplicaPhas
     if replica.terminating_at is not None:
         is_gone = now >= replica.terminating_at + script.delete_seconds
         return ReplicaPhase.ABSENT if is_gone else ReplicaPhase.TERMINATING
-    return _phase_of_present(replica, script, now)
-
-
-def _phase_of_present(replica: VirtualReplica, script: Script, now: float) -> ReplicaPhase:
     if replica.opened_at is None:
-        has_appeared = replica.appears_at is not None and now >= replica.appears_at
-        return ReplicaPhase.GATED if has_appeared else ReplicaPhase.ABSENT
-    has_started = now >= replica.opened_at + script.start_seconds
+        return ReplicaPhase.GATED if now >= replica.appears_at else ReplicaPhase.ABSENT
+    return _phase_of_opened(replica.opened_at, script, now)
+
+
+def _phase_of_opened(opened_at: float, script: Script, now: float) -> ReplicaPhase:
+    has_started = now >= opened_at + script.start_seconds
     is_stuck = script.outcome is Outcome.NEVER_STARTS
     return ReplicaPhase.READY if has_started and not is_stuck else ReplicaPhase.PENDING
 
@@ -112,23 +115,23 @@ def _script_ends(found: VirtualObject, now: float) -> Iterable[tuple[VirtualRepl
     if script.outcome is Outcome.NEVER_STARTS:
         return ()
     course = script.start_seconds + script.run_seconds
-    due = [
-        (replica, replica.opened_at + course)
-        for replica in found.replicas
-        if replica.opened_at is not None
-        and replica.ended_at is None
-        and replica.terminating_at is None
-        and replica.opened_at + course <= now
-    ]
-    is_failing = script.outcome is Outcome.FAILED
+    ends = ((each, opened_at + course) for each, opened_at in _going(found))
     return sorted(
-        due,
-        key=lambda end: (
-            end[1],
-            not (is_failing and end[0].rank == script.fail_index),
-            -end[0].rank,
-        ),
+        (end for end in ends if end[1] <= now),
+        key=lambda end: (end[1], not _fails(script, end[0]), -end[0].rank),
     )
+
+
+def _going(found: VirtualObject) -> Iterator[tuple[VirtualReplica, float]]:
+    """Give the opened replicas that nothing has ended yet, with when they were opened."""
+    for replica in found.replicas:
+        is_ending = replica.ended_at is not None or replica.terminating_at is not None
+        if replica.opened_at is not None and not is_ending:
+            yield replica, replica.opened_at
+
+
+def _fails(script: Script, replica: VirtualReplica) -> bool:
+    return script.outcome is Outcome.FAILED and replica.rank == script.fail_index
 
 
 def _end_by_script(found: VirtualObject, replica: VirtualReplica, at: float) -> None:
@@ -136,8 +139,7 @@ def _end_by_script(found: VirtualObject, replica: VirtualReplica, at: float) -> 
     if script.outcome is Outcome.LOST:
         lose(found, found.replicas, "its pods vanished")
         return
-    fails = script.outcome is Outcome.FAILED and replica.rank == script.fail_index
-    end(replica, FAILURE_CODE if fails else 0, at)
+    end(replica, FAILURE_CODE if _fails(script, replica) else 0, at)
 
 
 def end(replica: VirtualReplica, exit_code: int, at: float) -> None:

@@ -4,7 +4,7 @@ Reads one document and gives one value; what the script means over time is `life
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -50,23 +50,16 @@ def read_script(manifest: Mapping[str, Any], defaults: Script) -> Script:
     Raises ClusterRejected, as a cluster would at create, for a value that cannot be meant.
     """
     values = _scripted(manifest)
-    script = defaults
-    for key in ("appear", "start", "run", "delete"):
-        text = values.pop(f"{key}-seconds", None)
-        if text is not None:
-            script = _with_seconds(script, key, text)
-    if "outcome" in values:
-        script = replace(script, outcome=_outcome(values.pop("outcome")))
-    if "fail-index" in values:
-        script = replace(script, fail_index=_index(values.pop("fail-index")))
-    for unknown in values:
-        raise _refused(unknown, values[unknown], "no such script key")
-    return script
+    known = [key for key in _READERS if key in values]
+    fields = {key.replace("-", "_"): _READERS[key](key, values.pop(key)) for key in known}
+    for unknown, text in values.items():
+        raise _refused(unknown, text, "no such script key")
+    return replace(defaults, **fields)
 
 
 def _scripted(manifest: Mapping[str, Any]) -> dict[str, str]:
-    metadata = manifest.get("metadata") or {}
-    merged = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
+    metadata = _mapping(manifest, "metadata")
+    merged = {**_mapping(metadata, "labels"), **_mapping(metadata, "annotations")}
     return {
         key.removeprefix(PREFIX): str(value)
         for key, value in merged.items()
@@ -74,17 +67,8 @@ def _scripted(manifest: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _with_seconds(script: Script, key: str, text: str) -> Script:
-    seconds = _seconds(f"{key}-seconds", text)
-    match key:
-        case "appear":
-            return replace(script, appear_seconds=seconds)
-        case "start":
-            return replace(script, start_seconds=seconds)
-        case "run":
-            return replace(script, run_seconds=seconds)
-        case _:
-            return replace(script, delete_seconds=seconds)
+def _mapping(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    return holder.get(key) or {}
 
 
 def _seconds(key: str, text: str) -> float:
@@ -97,16 +81,27 @@ def _seconds(key: str, text: str) -> float:
     return seconds
 
 
-def _index(text: str) -> int:
+def _index(key: str, text: str) -> int:
     if not text.isdecimal():
-        raise _refused("fail-index", text, "not a rank from 0")
+        raise _refused(key, text, "not a rank from 0")
     return int(text)
 
 
-def _outcome(text: str) -> Outcome:
+def _outcome(key: str, text: str) -> Outcome:
     if text not in set(Outcome):
-        raise _refused("outcome", text, f"not one of {', '.join(Outcome)}")
+        raise _refused(key, text, f"not one of {', '.join(Outcome)}")
     return Outcome(text)
+
+
+_READERS: Final[Mapping[str, Callable[[str, str], Any]]] = {
+    "appear-seconds": _seconds,
+    "start-seconds": _seconds,
+    "run-seconds": _seconds,
+    "delete-seconds": _seconds,
+    "outcome": _outcome,
+    "fail-index": _index,
+}
+"""How the text of each script key is read, in the order in which they are judged."""
 
 
 def _refused(key: str, text: str, problem: str) -> ClusterRejected:
