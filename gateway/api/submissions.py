@@ -1,16 +1,19 @@
 """Reads submissions out of bodies: one job, or a batch of them; JSON, YAML or the envelope."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from gateway.api.dependencies import JSON, YAML_TYPES, Ask
 from gateway.api.reading import parse_json, unknown_field
+from gateway.api.templates import Templates
 from gateway.errors import BodyTooLarge, GatewayError, InvalidInput
 from gateway.manifests import ReadOptions, read_documents, read_job
 from gateway.manifests.remembering import KnownJobs
 from gateway.schemas.job_spec import JobSpec
 from gateway.schemas.problems import problem_of
 from gateway.schemas.views import BatchAnswer, BatchItem
+from gateway.service.prepared import Prepared
 from gateway.service.submit import submit_batch
 
 MAX_BATCH_JOBS = 1000
@@ -33,12 +36,20 @@ BATCH_CONTENT = {JSON: {"schema": _MANY}, YAML_TYPES[0]: _TEXT}
 """What POST /jobs:batch takes."""
 
 
-def read_submission(ask: Ask, overrides: Document) -> JobSpec:
+def read_submission(ask: Ask, overrides: Document) -> Prepared:
     """Give the one job of a body; overrides of the query string join those of the envelope."""
-    if ask.require_type(JSON, *YAML_TYPES) == JSON:
-        document, inner = open_envelope(parse_json(ask.body), ENVELOPE)
+    kind = ask.require_type(JSON, *YAML_TYPES)
+    options = options_of(ask, overrides)
+    told = (kind, options.default_namespace, options.kueue_label, options.allow_unsafe_templates)
+    context = (*told, tuple(sorted(overrides.items())))
+    return _templates.read(context, ask.body, partial(_read_body, ask, overrides))
+
+
+def _read_body(ask: Ask, overrides: Document, body: bytes) -> JobSpec:
+    if ask.media_type == JSON:
+        document, inner = open_envelope(parse_json(body), ENVELOPE)
     else:
-        document, inner = ask.body, {}
+        document, inner = body, {}
     twice = sorted(set(overrides) & set(inner))
     if twice:
         raise InvalidInput(
@@ -158,6 +169,7 @@ def _read_in_full(document: Any, options: ReadOptions) -> JobSpec:
 
 
 _known_jobs = KnownJobs(_read_in_full)
+_templates = Templates()
 
 
 def options_of(ask: Ask, overrides: Document) -> ReadOptions:

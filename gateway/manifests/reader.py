@@ -96,10 +96,14 @@ def _read_numbered(document: Mapping[str, Any], options: ReadOptions, called: st
 
 def digest(spec: JobSpec) -> str:
     """Give the SHA-256 of a JobSpec's canonical JSON, in hex; equal jobs give equal digests."""
-    canonical = json.dumps(
+    return hashlib.sha256(canonical(spec).encode()).hexdigest()
+
+
+def canonical(spec: JobSpec) -> str:
+    """Give a JobSpec as canonical JSON: sorted keys, no spaces."""
+    return json.dumps(
         spec.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=False
     )
-    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _manifest_of(

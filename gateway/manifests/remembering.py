@@ -34,8 +34,8 @@ class KnownJobs:
         if known is None:
             return self._learn(key, self._read(document, options))
         name = document["metadata"]["name"]
-        if is_fitting_name(name, _workers(known)):
-            return _renamed(known, name)
+        if is_fitting_name(name, workers_of(known)):
+            return renamed(known, name)
         return self._read(document, options)
 
     def _learn(self, key: str | None, spec: JobSpec) -> JobSpec:
@@ -65,11 +65,13 @@ def _is_named_manifest(document: Mapping[str, Any]) -> bool:
     return isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
 
 
-def _workers(spec: JobSpec) -> int:
+def workers_of(spec: JobSpec) -> int:
+    """Give a job's number of Workers."""
     return sum(item.count for item in spec.pod_sets if item.name == "Worker")
 
 
-def _renamed(spec: JobSpec, name: str) -> JobSpec:
+def renamed(spec: JobSpec, name: str) -> JobSpec:
+    """Give the job that reading the same document with this name gives."""
     metadata = {**spec.manifest["metadata"], "name": name}
     return spec.model_copy(
         update={"name": name, "manifest": {**spec.manifest, "metadata": metadata}}

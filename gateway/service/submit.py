@@ -8,13 +8,13 @@ from gateway.db.engine import Writer
 from gateway.db.group_commit import store_each
 from gateway.db.state import read_generation
 from gateway.errors import Denied, GatewayError, InvalidInput, NeverFits
-from gateway.manifests import digest
 from gateway.schemas.job_spec import JobSpec
 from gateway.schemas.problems import problem_of
 from gateway.schemas.views import BatchAnswer, BatchItem, PlanView
 from gateway.service.context import Caller, Gateway
 from gateway.service.feasibility import require_possible
-from gateway.service.gangs import request_of, totals_of
+from gateway.service.gangs import totals_of
+from gateway.service.prepared import Prepared, prepare
 from gateway.service.storing import (
     Checked,
     Submitted,
@@ -29,7 +29,9 @@ __all__ = ["Submitted", "plan", "submit", "submit_batch"]
 MAX_KEY_LENGTH = 255
 
 
-def submit(gateway: Gateway, caller: Caller, spec: JobSpec, key: str | None) -> Submitted:
+def submit(
+    gateway: Gateway, caller: Caller, spec: JobSpec | Prepared, key: str | None
+) -> Submitted:
     """Store one job durably; the same key gives the same job again.
 
     Raises:
@@ -39,7 +41,8 @@ def submit(gateway: Gateway, caller: Caller, spec: JobSpec, key: str | None) -> 
         NameTaken: a live job of that name exists in the namespace.
         KeyReused: the key was used with another body.
     """
-    checked = _check(gateway, caller, spec, key)
+    prepared = spec if isinstance(spec, Prepared) else prepare(spec)
+    checked = _check(gateway, caller, prepared, key)
     while True:
         try:
             submitted = gateway.database.run_together(store, checked)
@@ -58,7 +61,7 @@ def submit_batch(
     waiting: dict[int, Checked] = {}
     for index, (spec, key) in enumerate(specs):
         try:
-            waiting[index] = _check(gateway, caller, spec, key)
+            waiting[index] = _check(gateway, caller, prepare(spec), key)
         except GatewayError as error:
             outcomes[index] = error
     while waiting:
@@ -75,7 +78,7 @@ def submit_batch(
 
 def plan(gateway: Gateway, caller: Caller, spec: JobSpec) -> PlanView:
     """Check a submission as `submit` does, and store nothing."""
-    checked = _check(gateway, caller, spec, None)
+    checked = _check(gateway, caller, prepare(spec), None)
     with gateway.database.read() as connection:
         book = gateway.remembered.queues(connection, read_generation(connection))
         resolved = resolve(book, spec)
@@ -93,7 +96,8 @@ def plan(gateway: Gateway, caller: Caller, spec: JobSpec) -> PlanView:
     )
 
 
-def _check(gateway: Gateway, caller: Caller, spec: JobSpec, key: str | None) -> Checked:
+def _check(gateway: Gateway, caller: Caller, prepared: Prepared, key: str | None) -> Checked:
+    spec = prepared.spec
     if not caller.may_use(spec.namespace):
         raise Denied(
             f"{caller.name} may not submit to namespace {spec.namespace}",
@@ -113,8 +117,8 @@ def _check(gateway: Gateway, caller: Caller, spec: JobSpec, key: str | None) -> 
         caller=caller,
         spec=spec,
         key=key,
-        request=request_of(spec),
-        digest=digest(spec),
+        request=prepared.request,
+        digest=prepared.digest,
         at_us=gateway.clock.now_us(),
     )
 

@@ -58,10 +58,10 @@ def create_job(request: Request) -> Response:
     ask = ask_of(request)
     query = read_query(SubmitQuery, ask.query_string)
     overrides = query.model_dump(exclude={"dry_run"}, exclude_none=True)
-    spec = read_submission(ask, overrides)
+    prepared = read_submission(ask, overrides)
     if query.dry_run:
-        return answer(plan(ask.gateway, ask.caller, spec))
-    submitted = submit(ask.gateway, ask.caller, spec, ask.idempotency_key())
+        return answer(plan(ask.gateway, ask.caller, prepared.spec))
+    submitted = submit(ask.gateway, ask.caller, prepared, ask.idempotency_key())
     status = 201 if submitted.is_new else 200
     response = answer(submitted.job, status=status, version=submitted.job.version)
     response.headers["Location"] = f"/api/v1/jobs/{submitted.job.id}"
