@@ -74,8 +74,7 @@ def override_claims(values: Mapping[str, Any]) -> list[Claim]:
 
 def flat_fields(values: Mapping[str, Any]) -> Iterator[tuple[str, Spot]]:
     """Give (field, value) of every entry that is a field of the gateway."""
-    given = Spot({key: value for key, value in values.items() if value is not None})
-    for key, spot in given.entries():
+    for key, spot in Spot(dict(values)).given(values):
         name = _field_name(key)
         if name in GROUPS:
             yield from _grouped(name, spot)

@@ -13,11 +13,18 @@ from typing import Any, Final
 
 from gateway.core.vocabulary import LABEL_PREFIX, Guarantee, PairRule
 from gateway.errors import GatewayError, InvalidInput, NotSupportedYet
-from gateway.manifests.spot import Spot
+from gateway.manifests.spot import Spot, is_number
 
 MAX_PRIORITY: Final = 1_000_000_000
 MAX_SECONDS: Final = 10 * 366 * 24 * 3600
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_TEXT_FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...]] = (
+    (re.compile(r"(true|false)\Z"), json.loads),
+    (re.compile(r"[-+]?[0-9]{1,18}\Z"), int),
+    (re.compile(r"[-+]?[0-9]{1,18}\.[0-9]{1,18}\Z"), float),
+    (re.compile(r"[\[{]"), json.loads),
+)
+"""What a text must look like to stand for something else, and how that is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +57,7 @@ class Field:
             return value
         raise spot.refuse(
             f"{self.name} is not supported yet",
-            allowed=tuple(_word(each) for each in self.neutral),
+            allowed=tuple(map(_word, self.neutral)),
             hint=self.hint or "leave it out",
             kind=NotSupportedYet,
         )
@@ -73,21 +80,16 @@ def from_text(spot: Spot) -> Spot:
 
     Text that stands for nothing else stays as it is.
     """
-    text = spot.value
-    if not isinstance(text, str):
+    if not isinstance(spot.value, str):
         return spot
-    if text in {"true", "false"}:
-        return Spot(text == "true", spot.pointer)
-    if re.fullmatch(r"[-+]?[0-9]{1,18}", text):
-        return Spot(int(text), spot.pointer)
-    if re.fullmatch(r"[-+]?[0-9]{1,18}\.[0-9]{1,18}", text):
-        return Spot(float(text), spot.pointer)
-    if text[:1] in {"[", "{"}:
-        try:
-            return Spot(json.loads(text), spot.pointer)
-        except (ValueError, RecursionError):
-            raise spot.refuse("not JSON", hint="write a JSON list or mapping") from None
-    return spot
+    try:
+        return Spot(_value_in(spot.value), spot.pointer)
+    except (ValueError, RecursionError):
+        raise spot.refuse("not JSON", hint="write a JSON list or mapping") from None
+
+
+def _value_in(text: str) -> Any:
+    return next((read(text) for form, read in _TEXT_FORMS if form.match(text)), text)
 
 
 def _word(value: object) -> str:
@@ -112,7 +114,7 @@ def _choice(*words: str) -> Callable[[Spot], str]:
 
 
 def _number(spot: Spot) -> Any:
-    if isinstance(spot.value, bool) or not isinstance(spot.value, int | float) or spot.value < 0:
+    if not is_number(spot.value) or spot.value < 0:
         raise spot.wrong_type("a number from 0")
     return spot.value
 

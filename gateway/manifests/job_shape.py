@@ -9,13 +9,14 @@ from typing import Any, Final
 from gateway.core.vocabulary import ReplicaType
 from gateway.errors import NotSupportedYet
 from gateway.manifests import known_fields as known
-from gateway.manifests.spot import Spot
+from gateway.manifests.spot import Spot, is_whole
 from gateway.manifests.suggesting import did_you_mean
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never", "ExitCode")
 CLEAN_POD_POLICIES: Final = ("None", "Running", "All")
 OPERATOR: Final = "kubeflow.org/training-operator"
 RENDEZVOUS: Final = ("c10d", "etcd", "etcd-v2", "static")
+PROCESSES: Final = ("auto", "cpu", "gpu")
 MAX_REPLICAS: Final = 10_000
 _DROPPED_ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -60,19 +61,24 @@ def _check_processes(spec: Spot) -> None:
     spot = spec.at("nprocPerNode")
     if spot.is_missing:
         return
-    if isinstance(spot.value, int) and not isinstance(spot.value, bool):
-        raise spot.refuse(
-            "the cluster takes nprocPerNode as text only",
-            allowed=("auto", "cpu", "gpu", "a number as text"),
-            hint=f'put it into quotes: "{spot.value}"',
-        )
+    spot.demand(
+        not is_whole(spot.value),
+        "the cluster takes nprocPerNode as text only",
+        f'put it into quotes: "{spot.value}"',
+        allowed=(*PROCESSES, "a number as text"),
+    )
     text = spot.text()
-    if text not in {"auto", "cpu", "gpu"} and not (text.isdecimal() and int(text[:9]) > 0):
+    if not _is_process_count(text):
         raise spot.refuse(
             f"{text[:80]!r} is not a number of processes",
-            allowed=("auto", "cpu", "gpu", "a number as text"),
-            hint=did_you_mean(text, ("auto", "cpu", "gpu"), 'write for example "8"'),
+            allowed=(*PROCESSES, "a number as text"),
+            hint=did_you_mean(text, PROCESSES, 'write for example "8"'),
         )
+
+
+def _is_process_count(text: str) -> bool:
+    is_number = text.isdecimal() and int(text[:9]) > 0
+    return is_number or text in PROCESSES
 
 
 def _check_run_policy(policy: Spot) -> None:
@@ -80,9 +86,7 @@ def _check_run_policy(policy: Spot) -> None:
     policy.at("cleanPodPolicy").choice(CLEAN_POD_POLICIES)
     policy.at("suspend").flag()
     for key in ("ttlSecondsAfterFinished", "backoffLimit"):
-        spot = policy.at(key)
-        if not spot.is_missing:
-            spot.whole(0, 2**31 - 1)
+        policy.at(key).whole_or(0, 0, 2**31 - 1)
     owner = policy.at("managedBy")
     owner.demand(
         owner.text() in {"", OPERATOR},
@@ -124,16 +128,21 @@ def require_whole_gang(spot: Spot, least: int, total: int) -> None:
 
 
 def _check_replicas(specs: Spot) -> dict[str, int]:
-    types = tuple(ReplicaType)
     for key, spot in specs.entries():
-        if key not in types:
-            raise spot.refuse(
-                f"{key[:80]!r} is not a replica type",
-                allowed=types,
-                hint=did_you_mean(key, types, "a PyTorchJob has Master and Worker"),
-            )
+        _require_replica_type(key, spot)
     specs.demand(bool(specs.fields()), "the job has no replicas", "give Master, Worker or both")
-    return {each: _check_replica(specs.at(each), each) for each in types if each in specs.value}
+    given = [kind for kind in ReplicaType if kind in specs.value]
+    return {kind: _check_replica(specs.at(kind), kind) for kind in given}
+
+
+def _require_replica_type(key: str, spot: Spot) -> None:
+    types = tuple(ReplicaType)
+    if key not in types:
+        raise spot.refuse(
+            f"{key[:80]!r} is not a replica type",
+            allowed=types,
+            hint=did_you_mean(key, types, "a PyTorchJob has Master and Worker"),
+        )
 
 
 def _check_replica(replica: Spot, kind: ReplicaType) -> int:
@@ -153,9 +162,7 @@ def _check_replica(replica: Spot, kind: ReplicaType) -> int:
 
 
 def _replica_count(spot: Spot, kind: ReplicaType) -> int:
-    if spot.is_missing:
-        return 1
-    count = spot.whole(0, MAX_REPLICAS)
+    count = spot.whole_or(1, 0, MAX_REPLICAS)
     if kind is ReplicaType.MASTER:
         spot.demand(
             count == 1,
@@ -203,8 +210,8 @@ def _check_elastic(spec: Spot, counts: dict[str, int]) -> None:
 
 def _check_elastic_range(policy: Spot, workers: int) -> None:
     lowest, highest = policy.at("minReplicas"), policy.at("maxReplicas")
-    least = workers if lowest.is_missing else lowest.whole(1, MAX_REPLICAS)
-    most = workers if highest.is_missing else highest.whole(1, MAX_REPLICAS)
+    least = lowest.whole_or(workers, 1, MAX_REPLICAS)
+    most = highest.whole_or(workers, 1, MAX_REPLICAS)
     for spot, is_fine in ((lowest, least <= workers), (highest, workers <= most)):
         spot.demand(
             is_fine,

@@ -4,6 +4,7 @@ Sources: PyTorchJob v1 of the training operator 1.9, core/v1 of Kubernetes 1.36.
 check; nothing here looks at values.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from gateway.manifests.spot import Spot
@@ -69,9 +70,8 @@ _LEVELS: Final = (
 
 def refuse_unknown(spot: Spot, known: frozenset[str]) -> None:
     """Refuse every field that this level does not have: a typo, another case, another level."""
-    for key, item in spot.entries():
-        if key not in known:
-            raise _unknown(key, item, known, did_you_mean(key, known, "remove it"))
+    for key, item in _others(spot, known):
+        raise _unknown(key, item, known, did_you_mean(key, known, "remove it"))
 
 
 def refuse_misplaced(spot: Spot, known: frozenset[str]) -> None:
@@ -79,12 +79,14 @@ def refuse_misplaced(spot: Spot, known: frozenset[str]) -> None:
 
     Kubernetes adds fields to pods over time; only near misses and names of another level go.
     """
-    for key, item in spot.entries():
-        if key in known:
-            continue
+    for key, item in _others(spot, known):
         near = closest(key, known, NEAR)
         if near or _home(key):
             raise _unknown(key, item, known, f"did you mean {near!r}?")
+
+
+def _others(spot: Spot, known: frozenset[str]) -> Iterator[tuple[str, Spot]]:
+    return (entry for entry in spot.entries() if entry[0] not in known)
 
 
 def _unknown(key: str, spot: Spot, known: frozenset[str], hint: str) -> Exception:

@@ -12,7 +12,7 @@ from gateway.manifests import known_fields as known
 from gateway.manifests.fields import dns_label
 from gateway.manifests.naming import require_keys
 from gateway.manifests.spot import Spot
-from gateway.manifests.suggesting import closest
+from gateway.manifests.suggesting import UNEXPANDED, closest
 
 TRAINER: Final = "pytorch"
 """Name that the operator wants of the container that trains."""
@@ -35,10 +35,7 @@ def check_template(template: Spot) -> None:
     known.refuse_misplaced(template.at("metadata"), known.METADATA | known.SERVER_METADATA)
     pod = template.at("spec")
     known.refuse_misplaced(pod, known.POD)
-    for key, hint in _UNBUILT.items():
-        spot = pod.at(key)
-        is_unused = spot.is_missing or spot.value == []
-        spot.demand(is_unused, f"{key} is not supported yet", hint, kind=NotSupportedYet)
+    _refuse_unbuilt(pod)
     containers = pod.at("containers")
     containers.demand(
         bool(containers.items()),
@@ -53,16 +50,27 @@ def check_template(template: Spot) -> None:
     _require_trainer(containers)
 
 
+def _refuse_unbuilt(pod: Spot) -> None:
+    for key, hint in _UNBUILT.items():
+        spot = pod.at(key)
+        is_unused = spot.value in (None, [])
+        spot.demand(is_unused, f"{key} is not supported yet", hint, kind=NotSupportedYet)
+
+
 def _require_trainer(containers: Spot) -> None:
     names = [item.at("name") for item in containers.items()]
-    if any(name.value == TRAINER for name in names):
+    if TRAINER in [name.value for name in names]:
         return
-    near = next((each for each in names if closest(each.text(), [TRAINER])), names[0])
+    near = _meant_as_trainer(names)
     raise near.refuse(
         f"no container is named {TRAINER!r}, which the operator looks for",
         allowed=(TRAINER,),
         hint=f"rename the container {near.text()[:63]!r} to {TRAINER!r}",
     )
+
+
+def _meant_as_trainer(names: list[Spot]) -> Spot:
+    return next((each for each in names if closest(each.text(), [TRAINER])), names[0])
 
 
 def _check_container(container: Spot) -> None:
@@ -81,8 +89,7 @@ def _check_container(container: Spot) -> None:
 def _check_image(image: Spot) -> None:
     text = image.text().strip()
     image.demand(bool(text), "the image is empty", "give a container image")
-    unexpanded = "a variable was left unexpanded: run envsubst or fill it in"
-    image.demand("$" not in text, f"{text[:80]!r} is not an image", unexpanded)
+    image.demand("$" not in text, f"{text[:80]!r} is not an image", UNEXPANDED)
     has_space = re.search(r"\s", image.text()) is not None
     image.demand(not has_space, f"{text[:80]!r} is not an image", "remove the spaces")
 
@@ -102,9 +109,7 @@ def _check_environment(env: Spot) -> None:
 
 def _check_port(port: Spot) -> None:
     port.at("containerPort").whole(1, _MAX_PORT)
-    host = port.at("hostPort")
-    if not host.is_missing:
-        host.whole(0, _MAX_PORT)
+    port.at("hostPort").whole_or(0, 0, _MAX_PORT)
     port.at("name").text()
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from gateway.core.vocabulary import UNLIMITED
 from gateway.errors import InvalidInput
-from gateway.manifests.suggesting import closest
+from gateway.manifests.suggesting import UNEXPANDED, closest
 
 _FORM: Final = re.compile(
     r"(?P<sign>[+-]?)(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
@@ -50,11 +50,15 @@ def _parsed(text: str, resource: str) -> int:
     # Manifests repeat a few amounts over and over; refusals are not cached.
     exact = _exact(text, resource)
     amount = exact * 1000 if resource == "cpu" else exact
-    if amount.denominator != 1 and resource != "cpu" and not resource.startswith(_BYTES):
+    if amount.denominator != 1 and not _is_rounded(resource):
         raise _refused(text, f"{resource} is counted whole, not {text}", "ask for a whole number")
     if amount > UNLIMITED:
         raise _refused(text, f"{text} of {resource} is more than can be counted", "ask for less")
     return ceil(amount)
+
+
+def _is_rounded(resource: str) -> bool:
+    return resource == "cpu" or resource.startswith(_BYTES)
 
 
 def _text_of(value: object, resource: str) -> str:
@@ -88,9 +92,13 @@ def _factor(text: str, suffix: str) -> Fraction:
         return Fraction(10) ** _DECIMAL[suffix]
     if suffix[1:].lstrip("+-").isdecimal():
         return Fraction(10) ** int(suffix[1:])
-    near = closest(suffix.removesuffix("b").removesuffix("B"), _SUFFIXES)
-    hint = f"did you mean {text.removesuffix(suffix)}{near}?" if near else _FORM_HINT
+    hint = _unit_hint(text, suffix)
     raise _refused(text, f"{text!r} has the unknown unit {suffix!r}", hint, _SUFFIXES[:-1])
+
+
+def _unit_hint(text: str, suffix: str) -> str:
+    near = closest(suffix.removesuffix("b").removesuffix("B"), _SUFFIXES)
+    return f"did you mean {text.removesuffix(suffix)}{near}?" if near else _FORM_HINT
 
 
 _FORM_HINT: Final = "write a number with an optional unit, for example 4, 500m or 64Gi"
@@ -98,7 +106,7 @@ _FORM_HINT: Final = "write a number with an optional unit, for example 4, 500m o
 
 def _form_hint(text: str) -> str:
     if "$" in text:
-        return "a variable was left unexpanded: run envsubst or fill it in"
+        return UNEXPANDED
     return f"write {text.replace(' ', '')}" if " " in text else _FORM_HINT
 
 

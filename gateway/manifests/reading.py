@@ -44,8 +44,7 @@ def read_documents(source: Source, *, max_bytes: int = MAX_BYTES) -> list[dict[s
             f"a {type(source).__name__} is no job",
             hint="give a path, YAML or JSON text, a mapping, or a kubeflow-training object",
         )
-    if len(json.dumps(data, ensure_ascii=False).encode()) > max_bytes:
-        raise _too_large(max_bytes)
+    _require_size(json.dumps(data, ensure_ascii=False).encode(), max_bytes)
     return flatten(data if isinstance(data, list) else [data])
 
 
@@ -63,16 +62,25 @@ def _parsed(text: str) -> list[Any]:
 
 
 def _text(source: str | bytes | Path, max_bytes: int) -> str:
-    if isinstance(source, bytes):
-        return _decoded(source, max_bytes)
     if isinstance(source, str):
-        if source == STDIN:
-            return _decoded(_read_stdin(max_bytes), max_bytes)
-        if "\n" in source or "\r" in source or source.lstrip("\ufeff \t").startswith(("{", "[")):
-            return _checked(source, max_bytes)
-        if not source.strip():
-            return ""
-    return _decoded(_read_file(Path(source), max_bytes), max_bytes)
+        return _text_of(source, max_bytes)
+    data = source if isinstance(source, bytes) else _read_file(source, max_bytes)
+    return _decoded(data, max_bytes)
+
+
+def _text_of(source: str, max_bytes: int) -> str:
+    if source == STDIN:
+        return _decoded(_read_stdin(max_bytes), max_bytes)
+    if _is_document(source):
+        _require_size(source.encode("utf-8", "surrogatepass"), max_bytes)
+        return source.removeprefix("\ufeff")
+    return _text(Path(source), max_bytes) if source.strip() else ""
+
+
+def _is_document(text: str) -> bool:
+    """True for a text that is no path: it has a line break or starts with a bracket."""
+    has_break = "\n" in text or "\r" in text
+    return has_break or text.lstrip("\ufeff \t").startswith(("{", "["))
 
 
 def _read_stdin(max_bytes: int) -> bytes:
@@ -95,9 +103,8 @@ def _read_file(path: Path, max_bytes: int) -> bytes:
 
 
 def _decoded(data: bytes, max_bytes: int) -> str:
-    if len(data) > max_bytes:
-        raise _too_large(max_bytes)
-    encoding = next((name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
+    _require_size(data, max_bytes)
+    encoding = _encoding(data)
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -107,14 +114,14 @@ def _decoded(data: bytes, max_bytes: int) -> str:
         ) from None
 
 
-def _checked(text: str, max_bytes: int) -> str:
-    if len(text.encode("utf-8", "surrogatepass")) > max_bytes:
-        raise _too_large(max_bytes)
-    return text.removeprefix("\ufeff")
+def _encoding(data: bytes) -> str:
+    return next((name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
 
 
-def _too_large(max_bytes: int) -> BodyTooLarge:
-    return BodyTooLarge(
+def _require_size(data: bytes, max_bytes: int) -> None:
+    if len(data) <= max_bytes:
+        return
+    raise BodyTooLarge(
         f"what was submitted is longer than {max_bytes} bytes",
         allowed=(f"at most {max_bytes} bytes",),
         hint="submit fewer jobs at once, or move scripts and data out of the manifest",

@@ -77,15 +77,19 @@ def check_reserved(template: Spot) -> None:
     """Refuse names that only the gateway may set. Raises UnsafeTemplate."""
     refuse_reserved(template.at("metadata"), ("labels", "annotations"))
     for container in _containers(template.at("spec")):
-        names = [item.at("name") for item in container.at("env").items()]
-        names += [item.at("prefix") for item in container.at("envFrom").items()]
-        for name in names:
+        for name in _variable_names(container):
             name.demand(
                 not name.text().startswith(ENVIRONMENT_PREFIX),
                 f"{name.text()[:80]} is reserved: the gateway sets {ENVIRONMENT_PREFIX} itself",
                 "rename the variable",
                 kind=UnsafeTemplate,
             )
+
+
+def _variable_names(container: Spot) -> list[Spot]:
+    """Give the names of a container's variables, and the prefixes of those it takes over."""
+    names = [item.at("name") for item in container.at("env").items()]
+    return names + [item.at("prefix") for item in container.at("envFrom").items()]
 
 
 def check_safety(template: Spot) -> None:

@@ -5,8 +5,9 @@ contain themselves or multiply without bound, and deep nesting are refused with 
 event stream is read in a loop, so nesting cannot exhaust the stack.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
 import yaml
@@ -43,6 +44,11 @@ class _Anchored:
     characters: int
 
 
+_KINDS: Final[dict[type[yaml.Event], tuple[str, Callable[[], dict[Any, Any] | list[Any]]]]] = {
+    yaml.MappingStartEvent: ("map", dict),
+    yaml.SequenceStartEvent: ("seq", list),
+}
+"""Tag and empty value of what an event begins."""
 _MERGE: Final = object()
 """Stands for the key `<<`."""
 
@@ -97,32 +103,37 @@ class _Builder:
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
         self._count(event, 1, len(event.value))
-        value: Any = event.value
         try:
-            if event.tag is not None:
-                value = tagged_scalar(event.tag, event.value)
-            elif event.implicit[0]:
-                value = plain_scalar(event.value)
-                if event.value == "<<" and self._expects_key():
-                    value = _MERGE
+            value = self._value(event)
         except ValueError as error:
             raise _refused(event, str(error), "write a plain, finite value") from None
         if event.anchor is not None:
             self._anchors[event.anchor] = _Anchored(value, 1, len(event.value))
         self._put(value, event)
 
+    def _value(self, event: yaml.ScalarEvent) -> Any:
+        if event.tag is not None:
+            return tagged_scalar(event.tag, event.value)
+        if not event.implicit[0]:
+            return event.value
+        is_merge = event.value == "<<" and self._expects_key()
+        return _MERGE if is_merge else plain_scalar(event.value)
+
     def _alias(self, event: yaml.AliasEvent) -> None:
         found = self._anchors.get(event.anchor or "")
         if found is None:
-            is_open = any(each.anchor == event.anchor for each in self._open)
-            detail = "contains itself" if is_open else "has no anchor before it"
-            raise _refused(event, f"the alias *{event.anchor} {detail}", "define the anchor first")
+            raise self._dangling(event)
         self._count(event, found.nodes, found.characters)
         self._put(found.value, event)
 
+    def _dangling(self, event: yaml.AliasEvent) -> GatewayError:
+        is_open = event.anchor in [each.anchor for each in self._open]
+        detail = "contains itself" if is_open else "has no anchor before it"
+        return _refused(event, f"the alias *{event.anchor} {detail}", "define the anchor first")
+
     def _start(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> None:
         self._count(event, 1, 0)
-        kind = "map" if isinstance(event, yaml.MappingStartEvent) else "seq"
+        kind, empty = _KINDS[type(event)]
         if event.tag not in {None, "!", f"tag:yaml.org,2002:{kind}"}:
             raise _refused(event, f"the tag {event.tag!r} is not allowed", "remove the tag")
         if len(self._open) >= MAX_DEPTH:
@@ -130,14 +141,14 @@ class _Builder:
         # An anchor given again hides the earlier one, also while it is being read.
         self._anchors.pop(event.anchor or "", None)
         self._sizes.append((self._nodes, self._characters))
-        self._open.append(_Open({} if kind == "map" else [], event.anchor, _line(event)))
+        self._open.append(_Open(empty(), event.anchor, _line(event)))
 
     def _end(self, event: yaml.Event) -> None:
         done = self._open.pop()
         nodes, characters = self._sizes.pop()
         if isinstance(done.value, dict):
             # What the mapping says itself wins over what is merged, earlier over later.
-            for key, item in ((key, each[key]) for each in done.merged for key in each):
+            for key, item in chain.from_iterable(map(dict.items, done.merged)):
                 done.value.setdefault(key, item)
         if done.anchor is not None:
             size = (self._nodes - nodes + 1, self._characters - characters)
@@ -208,9 +219,11 @@ def _syntax_error(text: str, error: yaml.MarkedYAMLError) -> MalformedBody:
     problem = error.problem or error.context or "cannot be read"
     if mark is None:
         return MalformedBody(f"not YAML: {problem}", hint="check the text")
-    lines = text.splitlines()
-    line = lines[mark.line] if mark.line < len(lines) else ""
     where = f"line {mark.line + 1}, column {mark.column + 1}"
+    return _error_at(where, problem, "".join(text.splitlines()[mark.line : mark.line + 1]))
+
+
+def _error_at(where: str, problem: str, line: str) -> MalformedBody:
     if "\t" in line[: len(line) - len(line.lstrip())]:
         return MalformedBody(
             f"{where}: a tab indents this line",
