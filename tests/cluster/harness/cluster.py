@@ -54,6 +54,7 @@ class Cluster:
             token = self.plane.tokens["fake-kubelet"]
             self._kubelet = start_kubelet(self.plane.url, token, self.plane.certificates)
             self.operator.start()
+            self.plane.dependents.append(self.operator.restart)
         except BaseException:
             self.stop()
             raise

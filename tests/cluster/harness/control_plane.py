@@ -5,6 +5,7 @@ It knows nothing of nodes, pods or jobs; see `cluster.py` for the whole with ope
 
 import secrets
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.cluster.harness.processes import Program, Programs, free_port
 from tests.cluster.harness.rest import Rest
 from tests.cluster.harness.tokens import account_token
 
+LOOPS = ("kube-controller-manager", "kube-scheduler")
 IDENTITIES = {
     "admin": "system:masters",
     "fake-kubelet": "system:masters",
@@ -49,6 +51,8 @@ class ControlPlane:
     certificates: Certificates = field(init=False)
     rest: Rest = field(init=False)
     """A client with all rights, for the tests' own eyes and hands."""
+    dependents: list[Callable[[], None]] = field(init=False, default_factory=list)
+    """Called after the API server came back."""
     _started: list[Program] = field(init=False, default_factory=list)
     _port: int = field(init=False, default=0)
     _etcd_url: str = field(init=False, default="")
@@ -136,7 +140,9 @@ class ControlPlane:
         self._etcd_url = client
 
     def start_api_server(self) -> None:
-        """Start the API server; after a stop again with the same address and data."""
+        """Start the API server unless it runs; after a stop with the same address and data."""
+        if any(program.name == "kube-apiserver" for program in self._started):
+            return  # a second one could not bind, and a later stop would end the wrong one
         files = self.certificates
         flags = [
             f"--etcd-servers={self._etcd_url}",
@@ -166,6 +172,22 @@ class ControlPlane:
         self._launch("kube-apiserver", command, f"{self.url}/readyz")
         # However late it was started: everything else but etcd must end before it.
         self._started.insert(1, self._started.pop())
+        self._restart_loops()
+
+    def _restart_loops(self) -> None:
+        """Start scheduler and controllers anew if they ran before.
+
+        After several outages they would wait up to a minute before they look again.
+        """
+        running = [program for program in self._started if program.name in LOOPS]
+        for program in reversed(running):
+            program.stop()
+            self._started.remove(program)
+        if not running:
+            return
+        self._start_loops()
+        for dependent in self.dependents:
+            dependent()
 
     def _start_loops(self) -> None:
         files = self.certificates
@@ -182,8 +204,8 @@ class ControlPlane:
             *self.flags.controllers,
         ]
         loops = {
-            "kube-controller-manager": controllers,
-            "kube-scheduler": ["--kube-api-qps=200", "--kube-api-burst=400", *self.flags.scheduler],
+            LOOPS[0]: controllers,
+            LOOPS[1]: ["--kube-api-qps=200", "--kube-api-burst=400", *self.flags.scheduler],
         }
         waiting = [self._start_loop(name, flags) for name, flags in loops.items()]
         for program, url in waiting:

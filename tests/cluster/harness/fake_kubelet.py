@@ -19,7 +19,8 @@ from tests.cluster.harness.scripts import Ending, PodScript, ScriptBook
 from tests.cluster.harness.waiting import wait_until
 
 TICK_SECONDS = 0.1
-GONE_OR_CHANGED = frozenset({404, 409})
+EXPECTED = frozenset({404, 409, 503})
+"""The pod is gone or changed, or a test stops the API server."""
 
 
 class FakeKubelet:
@@ -106,6 +107,9 @@ class FakeKubelet:
                 self._play_all()
             except httpx2.TransportError:
                 continue  # a test stopped the API server
+            except Refused as error:
+                if error.status != httpx2.codes.SERVICE_UNAVAILABLE:  # it is shutting down
+                    self.troubles.append(repr(error))
             except Exception as error:  # noqa: BLE001 - the loop must outlive one odd object
                 self.troubles.append(repr(error))
 
@@ -120,7 +124,7 @@ class FakeKubelet:
         try:
             self._player.play(pod)
         except Refused as error:
-            if error.status not in GONE_OR_CHANGED:
+            if error.status not in EXPECTED:
                 self.troubles.append(f"{pod['metadata']['name']}: {error}")
 
 

@@ -51,6 +51,12 @@ class TrainingOperator:
         if self._program:
             self._program.stop()
 
+    def restart(self) -> None:
+        """Start it anew if it runs: after an outage it would look again only after a while."""
+        if self._program and self._program.child.poll() is None:
+            self.stop()
+            self._launch()
+
     def _launch(self) -> None:
         token_file = self.plane.folder / "operator.yaml"
         self.plane.kubeconfig_for_account(NAMESPACE, ACCOUNT, token_file)
