@@ -193,6 +193,7 @@ def _open_sqlite(url: URL, pool_size: int) -> Engine:
             "synchronous=FULL",
             "foreign_keys=ON",
             "busy_timeout=10000",
+            "wal_autocheckpoint=4000",
         ):
             connection.execute(f"PRAGMA {pragma}")
 

@@ -5,6 +5,7 @@ is looked at again. Nothing here judges a manifest or the fleet.
 """
 
 import difflib
+import secrets
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -153,13 +154,24 @@ def _of_key(connection: Connection, checked: Checked) -> Row | None:
     return job_rows.find_by_key(connection, checked.caller.name, namespace, checked.key)
 
 
+def new_uid(at_us: int) -> str:
+    """Give a job's public id, a UUID of version 7 (RFC 9562).
+
+    Ids of one moment stand side by side in the index; random ones would touch a page each.
+    """
+    random = secrets.randbits(74)
+    high = (at_us // 1000) << 16 | 0x7000 | random >> 62
+    low = 1 << 63 | random & (1 << 62) - 1
+    return str(uuid.UUID(int=high << 64 | low))
+
+
 def _row(checked: Checked, spec: JobSpec) -> NewJob:
     class_id = checked.gateway.remembered.class_ids.get(checked.request)
     if class_id is None or not is_known_to_fit(checked.gateway, spec.queue, checked.request):
         raise Unjudged(spec.queue, checked.request)
     pods, gpus, rdma = totals_of(spec)
     return NewJob(
-        uid=str(uuid.uuid4()),
+        uid=new_uid(checked.at_us),
         name=spec.name,
         namespace=spec.namespace,
         queue=spec.queue,

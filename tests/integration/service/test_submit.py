@@ -1,5 +1,6 @@
 """Submitting: once for each key, one live job for each name, refused when it could never run."""
 
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,6 +12,7 @@ from gateway.errors import Denied, InvalidInput, KeyReused, NameTaken, NeverFits
 from gateway.schemas.job_spec import JobSpec
 from gateway.service.context import Caller
 from gateway.service.jobs import JobFilter, list_jobs
+from gateway.service.storing import new_uid
 from gateway.service.submit import Submitted, plan, submit, submit_batch
 from gateway.service.verbs import cancel
 from tests.service_world import ANNA, World, a_spec
@@ -194,3 +196,11 @@ def test_a_job_may_be_submitted_held(world: World) -> None:
     job_id = world.submit(hold=True)
     assert world.state(job_id) is JobState.HELD
     cancel(world.gateway, ANNA, job_id)
+
+
+def test_public_ids_are_unique_and_in_order_of_time() -> None:
+    ids = [new_uid(at_us) for at_us in range(0, 5_000_000, 1000)]
+    assert len(set(ids)) == len(ids)
+    assert ids == sorted(ids)
+    assert {uuid.UUID(each).version for each in ids} == {7}
+    assert {uuid.UUID(each).variant for each in ids} == {uuid.RFC_4122}
