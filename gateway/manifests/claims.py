@@ -56,7 +56,8 @@ def settle(
         _clear(manifest, name)
     for claim in _claims(manifest, options):
         _agree(settled.setdefault(claim.field, claim), claim)
-    _drop_kueue(manifest)
+    if options.kueue_label == "map":
+        _drop_kueue(manifest)
     _write_back(manifest, settled)
     return {name: claim.value for name, claim in settled.items()}
 

@@ -20,11 +20,11 @@ def refuse_meaningless_nulls(manifest: dict[str, Any]) -> None:
             "a variable was probably left unset: write replicas: 1, or remove the line",
         )
         for name, _, spot in _quantities(replica):
-            spot.demand(
-                not spot.is_missing,
-                f"the amount of {name} is empty",
-                "a variable was probably left unset: fill it in or remove the line",
-            )
+            if spot.is_missing:
+                raise spot.refuse(
+                    f"the amount of {name} is empty",
+                    hint="a variable was probably left unset: fill it in or remove the line",
+                )
 
 
 def write_implied(manifest: dict[str, Any], namespace: str) -> None:

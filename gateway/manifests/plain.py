@@ -18,6 +18,7 @@ MAX_NODES: Final = 50_000
 """Mappings, lists, texts and numbers in one document; more only come from aliases."""
 _UNSTORABLE: Final = re.compile("[\\x00\\ud800-\\udfff]")
 """No database stores these."""
+_AS_IS: Final = frozenset({bool, NoneType})
 _Trail = tuple[Any, Any] | None
 """(trail of the container, key) of a value; None at the top."""
 
@@ -30,7 +31,7 @@ class _Copier:
 
     def copy(self, value: Any, trail: _Trail, depth: int) -> Any:
         """Give a copy; `trail` leads to the value and is read only for a refusal."""
-        if isinstance(value, bool | NoneType):
+        if type(value) in _AS_IS:
             return value
         self._count(trail, depth)
         if isinstance(value, Mapping):

@@ -117,8 +117,8 @@ def _amounts(quantities: Spot, options: ReadOptions) -> Requests:
         counted = _counted(name, spot, options)
         if counted == "gpu" and amount:
             gpus.add(name)
-        one_kind = "a pod asks for one kind of GPU only"
-        spot.demand(len(gpus) <= 1, one_kind, f"keep one of {sorted(gpus)}")
+            one_kind = "a pod asks for one kind of GPU only"
+            spot.demand(len(gpus) <= 1, one_kind, f"keep one of {sorted(gpus)}")
         found[counted] = found.get(counted, 0) + amount
     return {name: amount for name, amount in found.items() if name not in _UNCOUNTED}
 

@@ -199,18 +199,18 @@ def _pod_sets(
 
 def _pair(settled: dict[str, Any]) -> dict[str, Any]:
     if "pair" not in settled:
-        _refuse_lone_pair_required(settled)
-        return {}
+        return _unpaired(settled)
     rule = {"pair": PairRule(settled["pair"])}
     if "pair_required" not in settled:
         return rule
     return {**rule, "is_pair_required": settled["pair_required"]}
 
 
-def _refuse_lone_pair_required(settled: dict[str, Any]) -> None:
-    Spot(settled.get("pair_required"), "/pair_required").demand(
-        "pair_required" not in settled,
-        "pair_required says nothing without a pair rule",
-        "name the pair rule too, or remove pair_required",
-        allowed=tuple(PairRule),
-    )
+def _unpaired(settled: dict[str, Any]) -> dict[str, Any]:
+    if "pair_required" in settled:
+        raise Spot(settled["pair_required"], "/pair_required").refuse(
+            "pair_required says nothing without a pair rule",
+            allowed=tuple(PairRule),
+            hint="name the pair rule too, or remove pair_required",
+        )
+    return {}

@@ -79,13 +79,16 @@ class Spot:
         for key in keys:
             # Written out: this is the step that reading takes most often.
             value = spot.value
-            found = value.get(key) if type(value) is dict else spot.fields().get(key)
-            spot = Spot(found, "", spot, key)
+            if type(value) is dict:
+                spot = Spot(value.get(key), "", spot, key)
+            else:
+                spot = Spot(None if value is None else spot.fields().get(key), "", spot, key)
         return spot
 
     def fields(self) -> Mapping[str, Any]:
         """Give a mapping; empty when missing."""
-        return self._typed(dict, _NOTHING)
+        # Asked first: nearly always it is one, and this is asked very often.
+        return self.value if type(self.value) is dict else self._typed(dict, _NOTHING)
 
     def mapping_at(self, key: str) -> "Spot":
         """Give the mapping under this key of a mapping; an empty one is put there if missing."""
@@ -112,6 +115,8 @@ class Spot:
 
     def items(self) -> list["Spot"]:
         """Give a list's entries; empty when missing."""
+        if self.value is None:
+            return []
         return [self.child(index, value) for index, value in enumerate(self._typed(list, []))]
 
     def text(self) -> str:
