@@ -22,15 +22,15 @@ if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
 
 POLL_SECONDS = 0.5
 MOST_SEARCHED = 500
-"""Newest jobs that the start of an id is looked for in."""
+"""Newest jobs that a part of an id is looked for in."""
 FULL_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-ID_START = re.compile(r"[0-9a-f-]{4,36}")
+ID_PART = re.compile(r"[0-9a-f-]{4,36}")
 
 JobId = Annotated[str, typer.Argument(help="Job id, or its name.", metavar="JOB")]
 JobIds = Annotated[list[str], typer.Argument(help="Job ids or names.", metavar="JOB...")]
 
 COLUMNS: "list[Column[JobView]]" = [
-    Column("ID", lambda job: job.id[:8]),
+    Column("ID", lambda job: job.id[-8:]),  # ids of one minute start alike
     Column("NAME", lambda job: job.name),
     Column("NAMESPACE", lambda job: job.namespace, is_wide=True),
     Column("QUEUE", lambda job: job.queue),
@@ -48,11 +48,11 @@ COLUMNS: "list[Column[JobView]]" = [
 
 
 def find(connection: "Client", job: str, namespace: str | None = None) -> "JobHandle":
-    """Find a job by its id, the start of its id, or its name; the newest of that name.
+    """Find a job by its id, the end or start of its id, or its name; the newest of that name.
 
     Raises:
         NotFound: nothing matches.
-        InvalidInput: the start of an id fits several jobs.
+        InvalidInput: a part of an id fits several jobs.
     """
     if FULL_ID.fullmatch(job):
         return connection.jobs.get(job)
@@ -63,8 +63,8 @@ def find(connection: "Client", job: str, namespace: str | None = None) -> "JobHa
 
 def _starting_with(connection: "Client", job: str, where: dict[str, Any]) -> "JobHandle":
     recent = islice(connection.jobs.list(**where), MOST_SEARCHED)
-    known = list(recent) if ID_START.fullmatch(job) else []
-    starting = [handle for handle in known if handle.id.startswith(job)]
+    known = list(recent) if ID_PART.fullmatch(job) else []
+    starting = [item for item in known if item.id.endswith(job) or item.id.startswith(job)]
     if len(starting) > 1:
         raise InvalidInput(
             f"{job} fits {len(starting)} jobs", value=job, hint="give more of the id"

@@ -32,9 +32,9 @@ def submit(gateway: Command, manifest: Path, name: str, *more: str) -> str:
     return ran.out.strip()
 
 
-def test_a_job_is_found_by_id_start_of_id_and_name(gateway: Command, manifest: Path) -> None:
+def test_a_job_is_found_by_id_end_or_start_of_id_and_name(gateway: Command, manifest: Path) -> None:
     job = submit(gateway, manifest, "train")
-    for word in (job, job[:8], "train"):
+    for word in (job, job[-8:], job[:18], "train"):
         ran = gateway("show", word, "-o", "json")
         assert ran.code == 0, ran.err
         assert json.loads(ran.out)["id"] == job
