@@ -4,12 +4,13 @@ Disposable: an empty mirror that is given every row decides exactly what a long-
 Applying a row twice is harmless. Nothing here asks for rows; the service brings them.
 """
 
+from collections.abc import Container
 from typing import NamedTuple
 
 import numpy as np
 
 from gateway.core.admission import Snapshot, Usage
-from gateway.core.devices.building import NodeDevices, devices_of_node, fleet_of
+from gateway.core.devices.building import NodeDevices, devices_of_node, fleet_of, int_column
 from gateway.core.devices.fleet import Fleet
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.jobs.columns import WaitingJobs
@@ -95,7 +96,7 @@ class Mirror:
         self.classes.update((row.class_id, row.request) for row in rows.classes)
         if rows.definitions is not None:
             self.definitions = rows.definitions
-        if rows.jobs or rows.classes or rows.definitions is not None:
+        if any((rows.jobs, rows.classes, rows.definitions is not None)):
             self._waiting = None
         self._apply_charges(rows.charges)
         self._apply_inventory(rows)
@@ -116,14 +117,17 @@ class Mirror:
 
     def _apply_inventory(self, rows: MirrorRows) -> None:
         self.nodes.update((node.node_id, node) for node in rows.nodes)
-        for device in rows.devices:
-            self.devices.setdefault(device.node_id, {})[device.device_id] = device
-        for node_id in {device.node_id for device in rows.devices}:
-            self._node_devices[node_id] = devices_of_node(self.devices[node_id].values())
+        self._apply_devices(rows.devices)
         if rows.is_inventory_complete is not None:
             self.is_inventory_complete = rows.is_inventory_complete
-        if rows.nodes or rows.devices or rows.is_inventory_complete is not None:
+        if any((rows.nodes, rows.devices, rows.is_inventory_complete is not None)):
             self._fleet = None
+
+    def _apply_devices(self, devices: tuple[DeviceRow, ...]) -> None:
+        for device in devices:
+            self.devices.setdefault(device.node_id, {})[device.device_id] = device
+        for node_id in {device.node_id for device in devices}:
+            self._node_devices[node_id] = devices_of_node(self.devices[node_id].values())
 
     def snapshot(self, serial: int) -> Snapshot:
         """Give the present state as a snapshot; equal rows give equal snapshots."""
@@ -162,17 +166,21 @@ class Mirror:
         class_ids = self.class_ids()
         class_index = {class_id: index for index, class_id in enumerate(class_ids)}
         queue_index = {queue.name: i for i, queue in enumerate(self.definitions.queues)}
-        rows = [
-            job
-            for _, job in sorted(self.jobs.items())
-            if job.queue in queue_index and job.class_id in class_index
-        ]
+        rows = self._placeable(queue_index, class_index)
         return WaitingJobs(
-            job_id=np.array([job.job_id for job in rows], dtype=np.int64),
-            version=np.array([job.version for job in rows], dtype=np.int64),
+            job_id=int_column(rows, "job_id"),
+            version=int_column(rows, "version"),
             queue=np.array([queue_index[job.queue] for job in rows], dtype=np.int32),
             request_class=np.array([class_index[job.class_id] for job in rows], dtype=np.int32),
-            priority=np.array([job.priority for job in rows], dtype=np.int64),
-            submitted_us=np.array([job.submitted_us for job in rows], dtype=np.int64),
+            priority=int_column(rows, "priority"),
+            submitted_us=int_column(rows, "submitted_us"),
             classes=tuple(self.classes[class_id] for class_id in class_ids),
         )
+
+    def _placeable(self, queues: Container[str], classes: Container[int]) -> list[JobRow]:
+        """Give the jobs whose queue and class are known, by id."""
+        return [
+            job
+            for _, job in sorted(self.jobs.items())
+            if job.queue in queues and job.class_id in classes
+        ]

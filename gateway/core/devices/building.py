@@ -1,6 +1,7 @@
 """Builds the fleet's columns from inventory rows; equal topologies become one machine type."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -37,26 +38,33 @@ def devices_of_node(rows: Iterable[DeviceRow]) -> NodeDevices:
     known = sorted((row for row in rows if row.ordinal < MAX_DEVICES), key=lambda row: row.ordinal)
     gpus = [row for row in known if row.kind is DeviceKind.GPU]
     nics = [row for row in known if row.kind is DeviceKind.RDMA]
+    gpu_all, gpu_free = _masks(gpus)
+    nic_all, nic_free = _masks(nics)
     return NodeDevices(
-        gpus=tuple(_slot(row) for row in gpus),
-        nics=tuple(_slot(row) for row in nics),
-        gpu_all=_mask(row for row in gpus if row.is_present),
-        gpu_free=_mask(row for row in gpus if is_free(row)),
-        nic_all=_mask(row for row in nics if row.is_present),
-        nic_free=_mask(row for row in nics if is_free(row)),
+        gpus=tuple(map(_slot, gpus)),
+        nics=tuple(map(_slot, nics)),
+        gpu_all=gpu_all,
+        gpu_free=gpu_free,
+        nic_all=nic_all,
+        nic_free=nic_free,
     )
+
+
+def _masks(rows: list[DeviceRow]) -> tuple[int, int]:
+    """Give the masks of the devices that are there, and of those that are free."""
+    return _mask(row for row in rows if row.is_present), _mask(filter(is_free, rows))
 
 
 def fleet_of(
     nodes: Iterable[NodeRow], devices: Mapping[int, NodeDevices], *, is_complete: bool
 ) -> Fleet:
     """Give the fleet of all present nodes, sorted by name; `devices` by node id."""
-    rows = sorted((node for node in nodes if node.is_present), key=lambda node: node.name)
+    rows = _present(nodes)
     held = [devices.get(node.node_id, NO_DEVICES) for node in rows]
     machines, machine = _machines(rows, held)
     resources = _resources(rows)
     return Fleet(
-        node_id=np.array([node.node_id for node in rows], dtype=np.int64),
+        node_id=int_column(rows, "node_id"),
         names=tuple(node.name for node in rows),
         machine=np.array(machine, dtype=np.int32),
         machines=machines,
@@ -68,13 +76,22 @@ def fleet_of(
         resources=resources,
         total=_amounts([node.total for node in rows], resources),
         free=_amounts([node.free for node in rows], resources),
-        gpu_all=np.array([each.gpu_all for each in held], dtype=np.int64),
-        gpu_free=np.array([each.gpu_free for each in held], dtype=np.int64),
-        nic_all=np.array([each.nic_all for each in held], dtype=np.int64),
-        nic_free=np.array([each.nic_free for each in held], dtype=np.int64),
+        gpu_all=int_column(held, "gpu_all"),
+        gpu_free=int_column(held, "gpu_free"),
+        nic_all=int_column(held, "nic_all"),
+        nic_free=int_column(held, "nic_free"),
         health=tuple(node.health for node in rows),
         is_complete=is_complete,
     )
+
+
+def int_column(rows: Sequence[object], field: str) -> Int64:
+    """Give one field of all rows as a column."""
+    return np.fromiter(map(attrgetter(field), rows), dtype=np.int64, count=len(rows))
+
+
+def _present(nodes: Iterable[NodeRow]) -> list[NodeRow]:
+    return sorted((node for node in nodes if node.is_present), key=lambda node: node.name)
 
 
 def is_free(device: DeviceRow) -> bool:

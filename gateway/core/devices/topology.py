@@ -42,10 +42,7 @@ class Pairing(NamedTuple):
 @lru_cache(maxsize=256)
 def layout_of(machine: MachineType) -> Layout:
     """Give the layout of a machine type."""
-    numa_of_switch: dict[int, int] = {}
-    for slot in (*machine.gpus, *machine.nics):
-        if slot.switch >= 0 and slot.numa >= 0:
-            numa_of_switch.setdefault(slot.switch, slot.numa)
+    numa_of_switch = _numa_of_switches(machine)
     gpus = {slot.ordinal: _place(slot, numa_of_switch) for slot in machine.gpus}
     nics = {slot.ordinal: _place(slot, numa_of_switch) for slot in machine.nics}
     nvlink = {slot.ordinal: slot.nvlink_group for slot in machine.gpus}
@@ -59,6 +56,15 @@ def layout_of(machine: MachineType) -> Layout:
             for one, two in combinations(sorted(gpus), 2)
         ),
     )
+
+
+def _numa_of_switches(machine: MachineType) -> dict[int, int]:
+    """Give the NUMA node of each switch: the first that is known of a device on it."""
+    found: dict[int, int] = {}
+    for slot in (*machine.gpus, *machine.nics):
+        if slot.switch >= 0 and slot.numa >= 0:
+            found.setdefault(slot.switch, slot.numa)
+    return found
 
 
 def pairing(layout: Layout, gpus: int, nics: int, rule: PairRule) -> Pairing:
@@ -88,15 +94,19 @@ def pods_that_fit(groups: tuple[Group, ...], gpus: int, nics: int, wanted: tuple
     each, rest = divmod(wanted[1], wanted[0])
     steps: list[int] = []
     for group_gpus, group_nics in (*groups, _ungrouped(groups, gpus)):
-        free_gpus, free_nics = (group_gpus & gpus).bit_count(), (group_nics & nics).bit_count()
-        most = min(free_gpus, free_nics // each) if each else free_gpus
-        spare = [min(count, free_nics - each * count) for count in range(most + 1)]
-        steps += [after - before for before, after in pairwise(spare)]
+        steps += _steps((group_gpus & gpus).bit_count(), (group_nics & nics).bit_count(), each)
     steps.sort(reverse=True)
     pods = len(steps) // wanted[0]
     while pods and sum(steps[: pods * wanted[0]]) < pods * rest:
         pods -= 1
     return pods
+
+
+def _steps(gpus: int, nics: int, each: int) -> list[int]:
+    """Give how each further GPU of a group changes the number of "one more" it can serve."""
+    most = min(gpus, nics // each) if each else gpus
+    spare = [min(count, nics - each * count) for count in range(most + 1)]
+    return [after - before for before, after in pairwise(spare)]
 
 
 def subsets(mask: int, size: int, alike: tuple[int, ...]) -> list[int]:

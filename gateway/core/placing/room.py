@@ -160,8 +160,10 @@ class Room:
         for free, wanted in ((self.gpu_free, wish.gpus), (self.nic_free, wish.nics)):
             if wanted:
                 np.minimum(pods, np.bitwise_count(free) // wanted, out=pods)
-        if not wish.is_near:
-            return
+        if wish.is_near:
+            self._limit_by_nearness(pods, wish)
+
+    def _limit_by_nearness(self, pods: Int64, wish: DeviceWish) -> None:
         # Nodes in the same state give the same answer, and there are few states.
         known = self._known.setdefault(wish, {})
         rows = np.flatnonzero(pods)

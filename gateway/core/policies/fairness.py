@@ -39,15 +39,12 @@ def dominant_share_first(tree: QuotaTree, heads: Mapping[str, Candidate]) -> Can
 def _winner(node: TreeNode, heads: Mapping[str, Candidate]) -> Candidate | None:
     if node.is_queue:
         return heads.get(node.name)
-    best: tuple[tuple[object, ...], Candidate] | None = None
-    for child in node.children:
-        candidate = _winner(child, heads)
-        if candidate is None:
-            continue
-        key = _child_key(child, candidate)
-        if best is None or key < best[0]:
-            best = (key, candidate)
-    return best[1] if best else None
+    entries = [
+        (_child_key(child, candidate), candidate)
+        for child in node.children
+        if (candidate := _winner(child, heads)) is not None
+    ]
+    return min(entries, key=lambda entry: entry[0])[1] if entries else None
 
 
 def _child_key(child: TreeNode, candidate: Candidate) -> tuple[bool, Share, int, str, bool]:

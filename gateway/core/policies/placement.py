@@ -44,12 +44,9 @@ def pack(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces | 
 def _place(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces | None:
     if any(room.capacity(each, nodes[each.name]).sum() < each.count for each in pod_sets):
         return None
-    mark = room.mark()
-    places: GangPlaces = {}
-    largest_first = sorted(pod_sets, key=_size, reverse=True)
-    if all(_fill(room, pod_set, nodes, places) for pod_set in largest_first):
+    places = _fill_all(room, sorted(pod_sets, key=_size, reverse=True), nodes)
+    if places is not None:
         return places
-    room.back_to(mark)
     # A single pod may stand in the way of the others: try it on every kind of node.
     return _search(room, sorted(pod_sets, key=lambda each: (each.count > 1, each.name)), nodes)
 
@@ -57,13 +54,9 @@ def _place(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces 
 def _search(room: Room, pod_sets: list[PodSetRequest], nodes: dict[str, Bool]) -> GangPlaces | None:
     """Try the first set on each kind of node, and the rest around it; the last just fills."""
     first, *rest = pod_sets
-    mark = room.mark()
     if not rest or first.count > 1:
-        places: GangPlaces = {}
-        if all(_fill(room, pod_set, nodes, places) for pod_set in pod_sets):
-            return places
-        room.back_to(mark)
-        return None
+        return _fill_all(room, pod_sets, nodes)
+    mark = room.mark()
     for place in _different_places(room, first, nodes):
         room.take(place, first)
         found = _search(room, rest, nodes)
@@ -88,6 +81,18 @@ def _different_places(
 def _size(pod_set: PodSetRequest) -> tuple[int, int, str]:
     wanted = dict(pod_set.per_pod)
     return wanted.get(GPU, 0), wanted.get(CPU, 0), pod_set.name
+
+
+def _fill_all(
+    room: Room, pod_sets: list[PodSetRequest], nodes: dict[str, Bool]
+) -> GangPlaces | None:
+    """Take room for one set after the other; for none of them when one finds too little."""
+    mark = room.mark()
+    places: GangPlaces = {}
+    if all(_fill(room, pod_set, nodes, places) for pod_set in pod_sets):
+        return places
+    room.back_to(mark)
+    return None
 
 
 def _fill(room: Room, pod_set: PodSetRequest, nodes: dict[str, Bool], places: GangPlaces) -> bool:

@@ -7,7 +7,7 @@ crosswise, so equal shares compare equal. Use within the own quota counts as no 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gateway.core.queues.tree import Pair, TreeNode, node_potential
+from gateway.core.queues.tree import Pair, TreeNode, node_potential, top_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,15 +39,21 @@ def dominant_share(node: TreeNode, extra: Mapping[Pair, int]) -> Share:
     """Give a child's share of its parent with `extra` added to its usage."""
     if node.parent is None:
         return NO_SHARE
+    taken = _over_quota(node, extra)
+    lendable = {resource: _lendable(node.parent, resource) for resource in taken}
+    return _largest(
+        [(taken[name], whole) for name, whole in lendable.items() if whole > 0], node.weight
+    )
+
+
+def _over_quota(node: TreeNode, extra: Mapping[Pair, int]) -> dict[str, int]:
+    """Give what a child takes beyond its own quota, by resource."""
     taken: dict[str, int] = {}
     for pair in {*node.used, *extra}:
         over = node.used.get(pair, 0) + extra.get(pair, 0) - node.subtree.get(pair, 0)
         if over > 0:
             taken[pair[1]] = taken.get(pair[1], 0) + over
-    lendable = {resource: _lendable(node.parent, resource) for resource in taken}
-    return _largest(
-        [(taken[name], whole) for name, whole in lendable.items() if whole > 0], node.weight
-    )
+    return taken
 
 
 def root_share(root: TreeNode, extra: Mapping[Pair, int]) -> Share:
@@ -72,11 +78,8 @@ def borrows(node: TreeNode, extra: Mapping[Pair, int]) -> bool:
 def _lendable(parent: TreeNode, resource: str) -> int:
     """Give what a cohort could hold at most of a resource; fixed for the life of a tree."""
     if resource not in parent.lendable:
-        root = parent
-        while root.parent:
-            root = root.parent
         parent.lendable[resource] = sum(
-            node_potential(parent, pair) for pair in root.subtree if pair[1] == resource
+            node_potential(parent, pair) for pair in top_of(parent).subtree if pair[1] == resource
         )
     return parent.lendable[resource]
 

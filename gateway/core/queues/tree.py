@@ -50,6 +50,13 @@ class TreeNode:
         return quota.borrowing_limit if quota else UNLIMITED
 
 
+def top_of(node: TreeNode) -> TreeNode:
+    """Give the top of a node's tree."""
+    while node.parent:
+        node = node.parent
+    return node
+
+
 class QuotaTree:
     """All queues and cohorts; mutable by `charge` and `refund` only."""
 
@@ -70,26 +77,26 @@ class QuotaTree:
         parents = [(self.cohorts[cohort.name], cohort.parent) for cohort in cohorts]
         parents += [(self.queues[queue.name], queue.cohort) for queue in queues]
         for node, parent in parents:
-            if parent is None:
-                continue
-            if parent not in self.cohorts:
-                raise InvalidInput(
-                    f"{node.name} names the unknown cohort {parent}",
-                    value=parent,
-                    allowed=tuple(sorted(self.cohorts)),
-                    hint="create the cohort first",
-                )
-            node.parent = self.cohorts[parent]
-            node.parent.children.append(node)
+            if parent is not None:
+                self._hang(node, parent)
         for node in self.cohorts.values():
             _refuse_cycle(node)
 
+    def _hang(self, node: TreeNode, parent: str) -> None:
+        """Put a node below a cohort."""
+        if parent not in self.cohorts:
+            raise InvalidInput(
+                f"{node.name} names the unknown cohort {parent}",
+                value=parent,
+                allowed=tuple(sorted(self.cohorts)),
+                hint="create the cohort first",
+            )
+        node.parent = self.cohorts[parent]
+        node.parent.children.append(node)
+
     def root_of(self, queue: str) -> TreeNode:
         """Give the top of a queue's tree."""
-        node = self.queues[queue]
-        while node.parent:
-            node = node.parent
-        return node
+        return top_of(self.queues[queue])
 
     def is_counted(self, queue: str, pair: Pair) -> bool:
         """Whether a pair is limited at all: listed anywhere in the queue's root."""

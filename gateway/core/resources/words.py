@@ -13,12 +13,16 @@ def in_words(resource: str, amount: int) -> str:
     if resource in _NOUNS:
         return counted(amount, _NOUNS[resource])
     if resource == CPU:
-        whole, milli = divmod(amount, 1000)
-        figure = f"{whole}.{milli:03d}".rstrip("0") if milli else str(whole)
-        return f"{figure} CPU {'core' if amount == 1000 else 'cores'}"  # noqa: PLR2004 - milli
+        return _cores(amount)
     if resource == MEMORY:
         return f"{_bytes(amount)} of memory"
     return f"{amount} {resource}"
+
+
+def _cores(amount: int) -> str:
+    whole, milli = divmod(amount, 1000)
+    figure = f"{whole}.{milli:03d}".rstrip("0") if milli else str(whole)
+    return f"{figure} CPU {'core' if amount == 1000 else 'cores'}"  # noqa: PLR2004 - milli
 
 
 def counted(amount: int, noun: str) -> str:
