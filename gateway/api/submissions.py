@@ -8,8 +8,8 @@ from gateway.api.dependencies import JSON, YAML_TYPES, Ask
 from gateway.api.reading import parse_json, unknown_field
 from gateway.api.templates import Templates
 from gateway.errors import BodyTooLarge, GatewayError, InvalidInput
-from gateway.manifests import ReadOptions, read_documents, read_job
-from gateway.manifests.remembering import KnownJobs
+from gateway.manifests import ReadOptions, digest, read_documents, read_job
+from gateway.manifests.remembering import KnownJobs, ReadJob
 from gateway.schemas.job_spec import JobSpec
 from gateway.schemas.problems import problem_of
 from gateway.schemas.views import BatchAnswer, BatchItem
@@ -45,7 +45,7 @@ def read_submission(ask: Ask, overrides: Document) -> Prepared:
     return _templates.read(context, ask.body, partial(_read_body, ask, overrides))
 
 
-def _read_body(ask: Ask, overrides: Document, body: bytes) -> JobSpec:
+def _read_body(ask: Ask, overrides: Document, body: bytes) -> ReadJob:
     if ask.media_type == JSON:
         document, inner = open_envelope(parse_json(body), ENVELOPE)
     else:
@@ -95,7 +95,7 @@ def read_batch(ask: Ask) -> list[Any]:
 def submit_entries(ask: Ask) -> BatchAnswer:
     """Submit a batch; an entry that cannot be read fails alone, like one that is refused."""
     outcomes: dict[int, BatchItem] = {}
-    readable: list[tuple[JobSpec, str | None]] = []
+    readable: list[tuple[ReadJob, str | None]] = []
     places: list[int] = []
     for index, entry in enumerate(read_batch(ask)):
         try:
@@ -106,11 +106,12 @@ def submit_entries(ask: Ask) -> BatchAnswer:
     if readable:
         stored = submit_batch(ask.gateway, ask.caller, readable)
         for place, item in zip(places, stored.items, strict=True):
-            outcomes[place] = item.model_copy(update={"index": place})
+            same = item.index == place
+            outcomes[place] = item if same else item.model_copy(update={"index": place})
     return BatchAnswer(items=tuple(outcomes[index] for index in sorted(outcomes)))
 
 
-def read_entry(ask: Ask, entry: Any) -> tuple[JobSpec, str | None]:
+def read_entry(ask: Ask, entry: Any) -> tuple[ReadJob, str | None]:
     """Give one job of a batch with its idempotency key."""
     document, overrides = open_envelope(entry, BATCH_ENTRY)
     key = entry.get("idempotency_key") if document is not entry else None
@@ -145,7 +146,7 @@ def _refuse_others(body: Document, known: tuple[str, ...], place: str) -> None:
             raise unknown_field(key, known, f"{place}/{key}")
 
 
-def _read_one(ask: Ask, document: Any, overrides: Document) -> JobSpec:
+def _read_one(ask: Ask, document: Any, overrides: Document) -> ReadJob:
     if not isinstance(document, bytes | dict):
         raise InvalidInput(
             "a job is an object: a PyTorchJob manifest or the short form",
@@ -155,7 +156,8 @@ def _read_one(ask: Ask, document: Any, overrides: Document) -> JobSpec:
     options = options_of(ask, overrides)
     if isinstance(document, dict):
         return _known_jobs.read(document, options)
-    return _read_in_full(document, options)
+    spec = _read_in_full(document, options)
+    return ReadJob(spec, digest(spec))
 
 
 def _read_in_full(document: Any, options: ReadOptions) -> JobSpec:

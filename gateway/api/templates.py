@@ -5,17 +5,15 @@ templates. A body is learned only after the same bytes with another name were re
 same job with that name; from then on its head and tail say everything but the name.
 """
 
-import hashlib
 import re
 import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gateway.core.jobs.request import RequestClass
 from gateway.manifests.naming import is_fitting_name
-from gateway.manifests.reader import canonical
-from gateway.manifests.remembering import renamed, workers_of
-from gateway.schemas.job_spec import JobSpec
+from gateway.manifests.remembering import Known, ReadJob, known, renamed, workers_of
 from gateway.service.prepared import Prepared, prepare
 
 MOST_TEMPLATES = 16
@@ -26,7 +24,7 @@ LEARN_SECONDS = 0.05
 _NAME = re.compile(rb"[a-z][-a-z0-9]{0,62}")
 Context = tuple[object, ...]
 """Everything besides the body that reading depends on."""
-Read = Callable[[bytes], JobSpec]
+Read = Callable[[bytes], ReadJob]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +34,8 @@ class _Template:
     context: Context
     head: bytes
     tail: bytes
-    example: Prepared
-    canonical_parts: tuple[str, ...]
+    known: Known
+    request: RequestClass
     workers: int
 
     def name_in(self, context: Context, body: bytes) -> str | None:
@@ -52,12 +50,8 @@ class _Template:
 
     def prepared(self, name: str) -> Prepared:
         """Give the job of this template with that name."""
-        text = name.join(self.canonical_parts)
-        return Prepared(
-            spec=renamed(self.example.spec, name),
-            request=self.example.request,
-            digest=hashlib.sha256(text.encode()).hexdigest(),
-        )
+        job = self.known.named(name)
+        return Prepared(spec=job.spec, request=self.request, digest=job.digest)
 
 
 class Templates:
@@ -87,18 +81,17 @@ class Templates:
         for place in _places(body, name):
             head, tail = body[: place + 1], body[place + 1 + len(name) :]
             try:
-                changed = read(head + other.encode() + tail)
+                changed = read(head + other.encode() + tail).spec
             except ValueError:
                 continue  # the name stood for something else there
             if changed != renamed(prepared.spec, other):
                 continue
-            parts = tuple(canonical(changed).split(other))
             found = _Template(
                 context=context,
                 head=head,
                 tail=tail,
-                example=prepared,
-                canonical_parts=parts,
+                known=known(prepared.spec),
+                request=prepared.request,
                 workers=workers_of(prepared.spec),
             )
             if found.prepared(prepared.spec.name) == prepared:

@@ -5,18 +5,47 @@ the options alone, and on the name only through its own rules, so the earlier re
 the new name. Anything unusual is read in full, and so is every document that is refused.
 """
 
+import hashlib
 import json
+import secrets
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.manifests.documents import is_manifest
 from gateway.manifests.naming import is_fitting_name
 from gateway.manifests.options import ReadOptions
+from gateway.manifests.reader import canonical, digest
 from gateway.schemas.job_spec import JobSpec
 
 MOST_KNOWN = 512
+_PLACEHOLDER = f"x{secrets.token_hex(16)}"
+"""Stands for a name; nobody can guess it and write it elsewhere in a document."""
 LONGEST_KEY = 16 * 1024
 Read = Callable[[Mapping[str, Any], ReadOptions], JobSpec]
+
+
+class ReadJob(NamedTuple):
+    """A job and the digest of its canonical JSON."""
+
+    spec: JobSpec
+    digest: str
+
+
+class Known(NamedTuple):
+    """A job whose name can be replaced; its canonical JSON in parts, with the name between."""
+
+    spec: JobSpec
+    parts: tuple[str, ...]
+
+    def named(self, name: str) -> ReadJob:
+        """Give this job under another name."""
+        text = name.join(self.parts)
+        return ReadJob(renamed(self.spec, name), hashlib.sha256(text.encode()).hexdigest())
+
+
+def known(spec: JobSpec) -> Known:
+    """Prepare a job for being renamed."""
+    return Known(spec, tuple(canonical(renamed(spec, _PLACEHOLDER)).split(_PLACEHOLDER)))
 
 
 class KnownJobs:
@@ -25,26 +54,22 @@ class KnownJobs:
     def __init__(self, read: Read) -> None:
         """Use this function for what is not known."""
         self._read = read
-        self._known: dict[str, JobSpec] = {}
+        self._known: dict[str, Known] = {}
 
-    def read(self, document: Mapping[str, Any], options: ReadOptions) -> JobSpec:
+    def read(self, document: Mapping[str, Any], options: ReadOptions) -> ReadJob:
         """Give what reading the document gives; raises what reading it raises."""
         key = _key(document, options)
-        known = self._known.get(key or "")
-        if known is None:
-            return self._learn(key, self._read(document, options))
-        name = document["metadata"]["name"]
-        if is_fitting_name(name, workers_of(known)):
-            return renamed(known, name)
-        return self._read(document, options)
-
-    def _learn(self, key: str | None, spec: JobSpec) -> JobSpec:
-        if key is None:
-            return spec
-        if len(self._known) >= MOST_KNOWN:
-            self._known.clear()
-        self._known[key] = spec
-        return spec
+        if key is not None:
+            found = self._known.get(key)
+            name = document["metadata"]["name"]
+            if found is not None and is_fitting_name(name, workers_of(found.spec)):
+                return found.named(name)
+        spec = self._read(document, options)
+        if key is not None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = known(spec)
+        return ReadJob(spec, digest(spec))
 
 
 def _key(document: Mapping[str, Any], options: ReadOptions) -> str | None:

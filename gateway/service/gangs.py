@@ -5,10 +5,22 @@ from gateway.core.resources import GPU, RDMA, amounts
 from gateway.core.resources.node_rules import Requirement, Toleration
 from gateway.schemas.job_spec import JobSpec, PodSet
 
+MOST_RECENT = 512
+
+_recent: dict[int, tuple[tuple[PodSet, ...], RequestClass]] = {}
+"""Requests by the identity of the pod sets, which jobs of one template share."""
+
 
 def request_of(spec: JobSpec) -> RequestClass:
     """Give a job's request; equal asks give equal requests."""
-    return RequestClass(pod_sets=tuple(map(_pod_set, spec.pod_sets)))
+    known = _recent.get(id(spec.pod_sets))
+    if known is not None and known[0] is spec.pod_sets:
+        return known[1]
+    request = RequestClass(pod_sets=tuple(map(_pod_set, spec.pod_sets)))
+    if len(_recent) >= MOST_RECENT:
+        _recent.clear()
+    _recent[id(spec.pod_sets)] = spec.pod_sets, request
+    return request
 
 
 def totals_of(spec: JobSpec) -> tuple[int, int, int]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from gateway.core.jobs.request import RequestClass
 from gateway.manifests import digest
+from gateway.manifests.remembering import ReadJob
 from gateway.schemas.job_spec import JobSpec
 from gateway.service.gangs import request_of
 
@@ -17,6 +18,9 @@ class Prepared:
     digest: str
 
 
-def prepare(spec: JobSpec) -> Prepared:
-    """Derive what a submit needs."""
-    return Prepared(spec=spec, request=request_of(spec), digest=digest(spec))
+def prepare(job: JobSpec | ReadJob | Prepared) -> Prepared:
+    """Derive what a submit needs and is not there yet."""
+    if isinstance(job, Prepared):
+        return job
+    spec, known = (job.spec, job.digest) if isinstance(job, ReadJob) else (job, digest(job))
+    return Prepared(spec=spec, request=request_of(spec), digest=known)

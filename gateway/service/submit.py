@@ -8,6 +8,7 @@ from gateway.db.engine import Writer
 from gateway.db.group_commit import store_each
 from gateway.db.state import read_generation
 from gateway.errors import Denied, GatewayError, InvalidInput, NeverFits
+from gateway.manifests.remembering import ReadJob
 from gateway.schemas.job_spec import JobSpec
 from gateway.schemas.problems import problem_of
 from gateway.schemas.views import BatchAnswer, BatchItem, PlanView
@@ -27,11 +28,11 @@ from gateway.service.storing import (
 
 __all__ = ["Submitted", "plan", "submit", "submit_batch"]
 MAX_KEY_LENGTH = 255
+Submission = JobSpec | ReadJob | Prepared
+"""A job to submit, with more or less of what is derived from it."""
 
 
-def submit(
-    gateway: Gateway, caller: Caller, spec: JobSpec | Prepared, key: str | None
-) -> Submitted:
+def submit(gateway: Gateway, caller: Caller, spec: Submission, key: str | None) -> Submitted:
     """Store one job durably; the same key gives the same job again.
 
     Raises:
@@ -41,8 +42,7 @@ def submit(
         NameTaken: a live job of that name exists in the namespace.
         KeyReused: the key was used with another body.
     """
-    prepared = spec if isinstance(spec, Prepared) else prepare(spec)
-    checked = _check(gateway, caller, prepared, key)
+    checked = _check(gateway, caller, prepare(spec), key)
     while True:
         try:
             submitted = gateway.database.run_together(store, checked)
@@ -54,7 +54,7 @@ def submit(
 
 
 def submit_batch(
-    gateway: Gateway, caller: Caller, specs: Sequence[tuple[JobSpec, str | None]]
+    gateway: Gateway, caller: Caller, specs: Sequence[tuple[Submission, str | None]]
 ) -> BatchAnswer:
     """Store many jobs in one transaction; each passes or fails alone."""
     outcomes: dict[int, Submitted | Exception] = {}

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from gateway.api.templates import MOST_TEMPLATES, Templates
 from gateway.errors import InvalidInput
-from gateway.manifests import ReadOptions, read_job
-from gateway.schemas.job_spec import JobSpec
+from gateway.manifests import ReadOptions, digest, read_job
+from gateway.manifests.remembering import ReadJob
 from gateway.service.prepared import Prepared, prepare
 from tests.unit.manifests.building import a_manifest
 
@@ -21,10 +21,11 @@ class Reader:
     def __init__(self) -> None:
         self.count = 0
 
-    def __call__(self, body: bytes) -> JobSpec:
+    def __call__(self, body: bytes) -> ReadJob:
         """Read in full."""
         self.count += 1
-        return read_job(json.loads(body), ReadOptions())
+        spec = read_job(json.loads(body), ReadOptions())
+        return ReadJob(spec, digest(spec))
 
 
 def a_body(name: Any, labels: dict[str, str] | None = None, workers: int = 0) -> bytes:

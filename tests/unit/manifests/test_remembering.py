@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.errors import GatewayError, InvalidInput
-from gateway.manifests import ReadOptions, read_job
-from gateway.manifests.remembering import MOST_KNOWN, KnownJobs
+from gateway.manifests import ReadOptions, digest, read_job
+from gateway.manifests.remembering import MOST_KNOWN, KnownJobs, ReadJob
 from gateway.schemas.job_spec import JobSpec
 from tests.unit.manifests.building import a_manifest
 
@@ -32,6 +32,11 @@ def named(name: Any, **parts: Any) -> dict[str, Any]:
     return a_manifest(metadata={"name": name}, **parts)
 
 
+def read_directly(document: Mapping[str, Any], options: ReadOptions) -> ReadJob:
+    spec = read_job(document, options)
+    return ReadJob(spec, digest(spec))
+
+
 def outcome(read: Any, document: dict[str, Any]) -> Any:
     try:
         return read(document, OPTIONS)
@@ -44,7 +49,7 @@ def test_like_documents_are_read_once() -> None:
     known = KnownJobs(reader)
     for number in range(10):
         document = named(f"job-{number}", workers=2)
-        assert known.read(document, OPTIONS) == read_job(document, OPTIONS)
+        assert known.read(document, OPTIONS) == read_directly(document, OPTIONS)
     assert reader.count == 1
 
 
@@ -55,7 +60,7 @@ def test_names_are_judged_as_if_nothing_were_remembered(names: list[str]) -> Non
     for name in ["first", *names]:
         for workers in (0, 2, 11):
             document = named(name, workers=workers)
-            assert outcome(known.read, document) == outcome(read_job, document)
+            assert outcome(known.read, document) == outcome(read_directly, document)
 
 
 def test_what_differs_in_anything_else_is_read_in_full() -> None:
@@ -64,9 +69,9 @@ def test_what_differs_in_anything_else_is_read_in_full() -> None:
     image = {"image": "another:1"}
     documents = [named("a"), named("b", container=image), named("c", spec={"runPolicy": {}})]
     for document in documents:
-        assert known.read(document, OPTIONS) == read_job(document, OPTIONS)
+        assert known.read(document, OPTIONS) == read_directly(document, OPTIONS)
     unsafe = ReadOptions(allow_unsafe_templates=True, overrides={"priority": 7})
-    assert known.read(named("d"), unsafe).priority == 7
+    assert known.read(named("d"), unsafe).spec.priority == 7
     assert reader.count == 4
 
 
@@ -76,8 +81,8 @@ def test_an_override_of_the_name_and_the_short_form_are_read_in_full() -> None:
     renaming = ReadOptions(overrides={"name": "other"})
     short = {"name": "short", "image": "train:1", "command": ["train"]}
     for _ in range(2):
-        assert known.read(named("a"), renaming).name == "other"
-        assert known.read(short, OPTIONS).name == "short"
+        assert known.read(named("a"), renaming).spec.name == "other"
+        assert known.read(short, OPTIONS).spec.name == "short"
     assert reader.count == 4
 
 
@@ -100,8 +105,8 @@ def test_memory_is_bounded() -> None:
 
 def test_a_remembered_job_shares_nothing_that_a_caller_may_change() -> None:
     known = KnownJobs(read_job)
-    first = known.read(named("a"), OPTIONS)
-    second = known.read(named("b"), OPTIONS)
+    first = known.read(named("a"), OPTIONS).spec
+    second = known.read(named("b"), OPTIONS).spec
     second.manifest["metadata"]["name"] = "changed"
     assert first.manifest["metadata"]["name"] == "a"
-    assert known.read(named("c"), OPTIONS).manifest["metadata"]["name"] == "c"
+    assert known.read(named("c"), OPTIONS).spec.manifest["metadata"]["name"] == "c"
