@@ -101,7 +101,8 @@ class Cluster:
         name = f"{prefix}-{secrets.token_hex(4)}"
         self.rest.create("/api/v1/namespaces", core("Namespace", name))
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-        wait_until(lambda: self.rest.find(account), f"the default account of namespace {name}")
+        what = f"the default account of namespace {name}"
+        wait_until(lambda: self.rest.find(account), what, timeout_seconds=90.0)
         return name
 
     def remove_namespace(self, name: str) -> None:
