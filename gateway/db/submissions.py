@@ -4,12 +4,13 @@ What a submit needs to know of definitions is remembered here until their genera
 Taken names and keys are left out by the database, and told by what is missing afterwards.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, insert, literal_column, select
+from sqlalchemy import Connection, Integer, bindparam, insert, literal_column, select
 
 from gateway.core.jobs.request import RequestClass
 from gateway.db.engine import Database, Row, Writer
@@ -88,13 +89,55 @@ class NewJob(NamedTuple):
     submitted_us: int
 
 
-def keep_queues(writer: Writer, book: QueueBook, names: set[str]) -> set[str]:
-    """Keep these queues from being deleted until the transaction ends; gives those that exist."""
+def insert_jobs(writer: Writer, rows: Sequence[NewJob]) -> set[str]:
+    """Insert jobs with their first events; gives uids of those that were inserted.
+
+    Left out are a job whose live name or key is taken, and a job whose queue is gone. A queue
+    cannot be deleted while a job is being put into it.
+    """
+    if not rows:
+        return set()
     if writer.is_sqlite:
-        return names & set(book.queues)  # one writer: nobody deletes meanwhile
-    statement = select(queues.c.name).where(queues.c.name.in_(sorted(names)))
-    locked = statement.with_for_update(read=True, key_share=True)
-    return set(writer.connection.execute(locked).scalars())
+        return _insert_sqlite(writer, rows)
+    parameters = (_as_json(rows), writer.xact_id)
+    return set(writer.connection.exec_driver_sql(_INSERT_POSTGRESQL, parameters).scalars())
+
+
+_COLUMNS = NewJob._fields
+
+
+def _typed(name: str) -> str:
+    is_number = isinstance(jobs.c[name].type, Integer)
+    return f"{name} {'jsonb' if name == 'spec' else 'bigint' if is_number else 'text'}"
+
+
+_INSERT_POSTGRESQL = f"""
+WITH given AS (
+  SELECT * FROM json_to_recordset(%s::json)
+  AS r({", ".join(map(_typed, _COLUMNS))})
+), kept AS (
+  SELECT name FROM queues WHERE name IN (SELECT queue FROM given) FOR KEY SHARE
+), inserted AS (
+  INSERT INTO jobs ({", ".join(_COLUMNS)}, xact_id)
+  SELECT {", ".join(f"given.{name}" for name in _COLUMNS)}, %s
+  FROM given JOIN kept ON kept.name = given.queue
+  ON CONFLICT DO NOTHING RETURNING id, uid, submitted_us, user_name, xact_id
+), told AS (
+  INSERT INTO events (at_us, job_id, kind, actor, data, xact_id)
+  SELECT submitted_us, id, 'submitted', user_name, '{{}}', xact_id FROM inserted ORDER BY id
+)
+SELECT uid FROM inserted
+"""  # noqa: S608 - names of columns only
+"""One exchange with the server for a whole group, with one parameter for all rows."""
+
+
+def _as_json(rows: Sequence[NewJob]) -> str:
+    parts = []
+    for row in rows:
+        fields = row._asdict()
+        spec = fields.pop("spec")  # is JSON already
+        parts.append(f'{json.dumps(fields)[:-1]}, "spec": {spec}}}')
+    return f"[{','.join(parts)}]"
 
 
 _IS_ONE_OF = jobs.c.uid.in_(bindparam("uids", expanding=True))
@@ -116,15 +159,12 @@ _TELL_SUBMITTED = insert(events).from_select(
 """Built once: building a statement costs more than running it."""
 
 
-def insert_jobs(writer: Writer, rows: Sequence[NewJob]) -> set[str]:
-    """Insert jobs with their first events; gives uids of those whose name and key were free."""
-    if not rows:
-        return set()
+def _insert_sqlite(writer: Writer, rows: Sequence[NewJob]) -> set[str]:
+    """Insert under the one writer's lock, so that no queue can go meanwhile."""
     for start in range(0, len(rows), MOST_ROWS):
         part = rows[start : start + MOST_ROWS]
         values = [value for row in part for value in (*row, writer.xact_id)]
-        statement = _insert_text(len(part), "?" if writer.is_sqlite else "%s")
-        writer.connection.exec_driver_sql(statement, tuple(values))
+        writer.connection.exec_driver_sql(_insert_text(len(part)), tuple(values))
     uids = [row.uid for row in rows]
     told = writer.connection.execute(_TELL_SUBMITTED, {"uids": uids})
     if told.rowcount == len(rows):
@@ -132,11 +172,11 @@ def insert_jobs(writer: Writer, rows: Sequence[NewJob]) -> set[str]:
     return set(writer.connection.execute(_INSERTED, {"uids": uids}).scalars())
 
 
-@lru_cache(maxsize=2 * MOST_ROWS)
-def _insert_text(count: int, mark: str) -> str:
+@lru_cache(maxsize=MOST_ROWS)
+def _insert_text(count: int) -> str:
     """Give one INSERT of this many rows: a statement a row would give way to other threads."""
-    names = (*NewJob._fields, jobs.c.xact_id.name)
-    row = f"({', '.join([mark] * len(names))})"
+    names = (*_COLUMNS, jobs.c.xact_id.name)
+    row = f"({', '.join('?' * len(names))})"
     return (
         f"INSERT INTO jobs ({', '.join(names)}) VALUES {', '.join([row] * count)} "  # noqa: S608 - names of columns and marks only
         "ON CONFLICT DO NOTHING"

@@ -15,7 +15,7 @@ from gateway.core.jobs.request import RequestClass
 from gateway.core.vocabulary import JobState, Reason
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Connection, Row, Writer
-from gateway.db.submissions import NewJob, QueueBook, insert_jobs, keep_queues
+from gateway.db.submissions import NewJob, QueueBook, insert_jobs
 from gateway.errors import Denied, GatewayError, InvalidInput, KeyReused, NameTaken
 from gateway.schemas.job_spec import JobSpec
 from gateway.schemas.views import JobView
@@ -69,16 +69,15 @@ def store(writer: Writer, batch: Sequence[Checked]) -> list[Submitted | Exceptio
             rows[index] = _row(checked, resolve(book, checked.spec))
         except (GatewayError, Unjudged) as error:
             outcomes[index] = _earlier(writer.connection, checked, error)
-    kept = keep_queues(writer, book, {row.queue for row in rows.values()})
-    inserted = insert_jobs(writer, [row for row in rows.values() if row.queue in kept])
+    inserted = insert_jobs(writer, list(rows.values()))
     for index, row in rows.items():
         if row.uid in inserted:
             outcomes[index] = Submitted(
                 job=job_view(_inserted(row, batch[index].spec)), is_new=True
             )
         else:
-            taken = name_taken(batch[index].spec)
-            outcomes[index] = _earlier(writer.connection, batch[index], taken)
+            why = _why_left_out(writer.connection, batch[index].spec, row)
+            outcomes[index] = _earlier(writer.connection, batch[index], why)
     return [outcomes[index] for index in range(len(batch))]
 
 
@@ -119,6 +118,12 @@ def name_taken(spec: JobSpec) -> NameTaken:
         value=spec.name,
         hint="wait for it, cancel it, or choose another name",
     )
+
+
+def _why_left_out(connection: Connection, spec: JobSpec, row: NewJob) -> GatewayError:
+    if job_rows.find_live_name(connection, spec.namespace, spec.name) is not None:
+        return name_taken(spec)
+    return _unknown_queue(row.queue, job_rows.queue_names(connection))
 
 
 def _unknown_queue(name: str, known: tuple[str, ...]) -> InvalidInput:

@@ -2,11 +2,14 @@
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import cast
 
 import pytest
 from sqlalchemy import FromClause, func, insert, select, update
 
 from gateway.core.vocabulary import JobState
+from gateway.db.engine import Row
 from gateway.db.tables import events, jobs, namespace_defaults, queues, request_classes
 from gateway.errors import Denied, InvalidInput, KeyReused, NameTaken, NeverFits
 from gateway.schemas.job_spec import JobSpec
@@ -204,3 +207,19 @@ def test_public_ids_are_unique_and_in_order_of_time() -> None:
     assert ids == sorted(ids)
     assert {uuid.UUID(each).version for each in ids} == {7}
     assert {uuid.UUID(each).variant for each in ids} == {uuid.RFC_4122}
+
+
+def test_a_queue_that_went_since_it_was_remembered_is_told_as_unknown(world: World) -> None:
+    world.submit()
+    remembered = world.gateway.remembered
+    gone = dict(next(iter(remembered.book.queues.values())), name="gone")
+    remembered.book = replace(
+        remembered.book, queues={**remembered.book.queues, "gone": cast(Row, gone)}
+    )
+    world.gateway.mirror.feasible.possible.update(
+        ("gone", request) for _, request in list(world.gateway.mirror.feasible.possible)
+    )
+    if world.gateway.database.is_sqlite:
+        return  # the one writer cannot be overtaken by who deletes
+    with pytest.raises(InvalidInput, match="'gone' does not exist"):
+        world.submit(name="late", queue="gone")
