@@ -16,7 +16,8 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
-THREADS = 40
+THREADS = 64
+"""Submits that wait for one commit together; more threads make larger groups."""
 _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="gateway-job-route")
 
 

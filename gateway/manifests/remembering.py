@@ -6,10 +6,11 @@ the new name. Anything unusual is read in full, and so is every document that is
 """
 
 import hashlib
-import json
 import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
+
+from pydantic_core import to_json
 
 from gateway.manifests.documents import is_manifest
 from gateway.manifests.naming import is_fitting_name
@@ -54,7 +55,7 @@ class KnownJobs:
     def __init__(self, read: Read) -> None:
         """Use this function for what is not known."""
         self._read = read
-        self._known: dict[str, Known] = {}
+        self._known: dict[bytes, Known] = {}
 
     def read(self, document: Mapping[str, Any], options: ReadOptions) -> ReadJob:
         """Give what reading the document gives; raises what reading it raises."""
@@ -72,14 +73,17 @@ class KnownJobs:
         return ReadJob(spec, digest(spec))
 
 
-def _key(document: Mapping[str, Any], options: ReadOptions) -> str | None:
+def _key(document: Mapping[str, Any], options: ReadOptions) -> bytes | None:
     """Give everything but the name as text; None for a document that is not remembered."""
     if "name" in options.overrides or not _is_named_manifest(document):
         return None
     nameless = {**document, "metadata": {**document["metadata"], "name": ""}}
     told = [dict(options.overrides), options.default_namespace, options.kueue_label]
     settings = [options.allow_unsafe_templates, options.rdma_resource_names]
-    key = json.dumps([nameless, *told, *settings])
+    try:
+        key = to_json([nameless, *told, *settings])
+    except ValueError:
+        return None  # something in it is no JSON; reading says what
     return key if len(key) <= LONGEST_KEY else None
 
 

@@ -1,7 +1,7 @@
 """The yardsticks of bulk submits: the same rows, by the fastest way that the database offers.
 
-Same table with all its indexes, same number of rows a transaction, same durability; but no HTTP,
-no reading of manifests, no checks, no events.
+What a submit leaves behind: a job and its first event, in the same tables with all their indexes,
+as many a transaction and as durable; but no HTTP, no reading of manifests, no checks, no answers.
 """
 
 import itertools
@@ -21,7 +21,8 @@ from gateway.schemas.job_spec import JobSpec
 from gateway.service.gangs import request_of, totals_of
 from tests.bench._bodies import manifest
 
-_numbers = itertools.count()
+_numbers = itertools.count(1)
+Row = dict[str, Any]
 
 
 def peer_rate(url: str, batches: int, batch_size: int) -> float:
@@ -37,12 +38,14 @@ def peer_rate(url: str, batches: int, batch_size: int) -> float:
     return batches * batch_size / (time.perf_counter() - started)
 
 
-def _rows(spec: JobSpec, class_id: int, count: int) -> Iterator[dict[str, Any]]:
+def _rows(spec: JobSpec, class_id: int, count: int) -> Iterator[Row]:
     pods, gpus, rdma = totals_of(spec)
     text, key = spec.model_dump_json(), digest(spec)
     for _ in range(count):
-        name = f"peer-{next(_numbers)}"
+        number = next(_numbers)
+        name = f"peer-{number}"
         yield {
+            "id": number,
             "uid": f"00000000-0000-4000-8000-{name:>12}"[:36],
             "name": name,
             "namespace": spec.namespace,
@@ -62,25 +65,39 @@ def _rows(spec: JobSpec, class_id: int, count: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def _executemany(url: str, batch_rows: Sequence[Sequence[dict[str, Any]]]) -> None:
-    names = list(batch_rows[0][0])
-    marks = ", ".join(f":{name}" for name in names)
-    statement = f"INSERT INTO jobs ({', '.join(names)}) VALUES ({marks})"  # noqa: S608 - own names
+def _events(rows: Sequence[Row]) -> list[Row]:
+    return [
+        {
+            "at_us": row["submitted_us"],
+            "job_id": row["id"],
+            "kind": "submitted",
+            "actor": row["user_name"],
+            "data": "{}",
+            "xact_id": 1,
+        }
+        for row in rows
+    ]
+
+
+def _executemany(url: str, batch_rows: Sequence[Sequence[Row]]) -> None:
     with closing(sqlite3.connect(make_url(url).database or "")) as connection:
         connection.execute("PRAGMA synchronous=FULL")
         for rows in batch_rows:
             with connection:
-                connection.executemany(statement, rows)
+                for table, values in (("jobs", rows), ("events", _events(rows))):
+                    names = list(values[0])
+                    marks = ", ".join(f":{name}" for name in names)
+                    connection.executemany(
+                        f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})",  # noqa: S608 - own names
+                        values,
+                    )
 
 
-def _copy(url: str, batch_rows: Sequence[Sequence[dict[str, Any]]]) -> None:
-    names = list(batch_rows[0][0])
+def _copy(url: str, batch_rows: Sequence[Sequence[Row]]) -> None:
     with psycopg.connect(url) as connection:
         for rows in batch_rows:
-            with (
-                connection.transaction(),
-                connection.cursor() as cursor,
-                cursor.copy(f"COPY jobs ({', '.join(names)}) FROM STDIN") as copy,
-            ):
-                for row in rows:
-                    copy.write_row(list(row.values()))
+            with connection.transaction(), connection.cursor() as cursor:
+                for table, values in (("jobs", rows), ("events", _events(rows))):
+                    with cursor.copy(f"COPY {table} ({', '.join(values[0])}) FROM STDIN") as copy:
+                        for row in values:
+                            copy.write_row(list(row.values()))

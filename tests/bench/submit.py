@@ -27,8 +27,8 @@ BATCH_SIZE = 500
 SINGLE_TARGET, BULK_TARGET = 0.6, 0.3
 ECHO_SOURCE = "same run: FastAPI, one plain function with a pydantic body, same body and client"
 BULK_SOURCE = {
-    "sqlite": "same run: sqlite3 executemany of the same rows into the jobs table, full sync",
-    "postgresql": "same run: psycopg COPY of the same rows into the jobs table, fsync on",
+    "sqlite": "same run: sqlite3 executemany of the same rows, jobs and events, full sync",
+    "postgresql": "same run: psycopg COPY of the same rows, jobs and events, fsync on",
 }
 BULK_PEER = {"sqlite": "executemany", "postgresql": "COPY"}
 _numbers = itertools.count()

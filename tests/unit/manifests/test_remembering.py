@@ -100,7 +100,7 @@ def test_memory_is_bounded() -> None:
         known.read(named("a", container={"image": f"train:{number}"}), OPTIONS)
     assert len(known._known) <= MOST_KNOWN
     known.read(named("a", container={"args": ["x" * 20_000]}), OPTIONS)
-    assert all("xxxx" not in key for key in known._known)
+    assert all(b"xxxx" not in key for key in known._known)
 
 
 def test_a_remembered_job_shares_nothing_that_a_caller_may_change() -> None:
