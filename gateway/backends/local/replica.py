@@ -22,6 +22,8 @@ NOT_FOUND = 127
 def main(arguments: list[str]) -> int:
     """Run the program to its end and give its exit code; 128 + n when signal n ended it."""
     supervisor, command = int(arguments[0]), arguments[1:]
+    # Until the program is the child, a SIGTERM waits: the fork in between would swallow it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     signal.signal(signal.SIGUSR1, _kill_group)
     # The supervisor ends a group by SIGTERM; the replica decides what to do, this program waits.
     signal.signal(signal.SIGTERM, _wait_on)
@@ -31,6 +33,9 @@ def main(arguments: list[str]) -> int:
     if child == 0:
         _die_with_parent(signal.SIGKILL, leader)
         _become(command)
+    if signal.SIGTERM in signal.sigpending():
+        os.kill(child, signal.SIGTERM)  # it may have come before there was a child
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
@@ -43,8 +48,10 @@ def _die_with_parent(number: int, parent: int) -> None:
 
 
 def _become(command: list[str]) -> None:
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them; programs expect them
+    # Python ignores or catches these; programs expect them, and a SIGTERM that waited ends them.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     try:
         os.execvp(command[0], command)  # noqa: S606 - an argument list, no shell
     except OSError as error:

@@ -119,6 +119,16 @@ def test_workers_get_a_farewell_after_the_masters_success(start: Start) -> None:
     assert steps.phases() == [ReplicaPhase.SUCCEEDED, ReplicaPhase.ABSENT]
 
 
+@pytest.mark.parametrize("turn", range(8))
+def test_a_sigterm_that_comes_while_a_replica_starts_still_ends_it(start: Start, turn: int) -> None:
+    steps = start(SLEEP)
+    steps.open(0)
+    time.sleep(0.012 * turn)  # the program starts within about 0.1 s; hit it at each stage
+    steps.gang.stop(steps.now)
+    steps.until(steps.gang.is_over)
+    assert steps.phases() == [ReplicaPhase.ABSENT]
+
+
 def test_a_replica_is_recreated_as_often_as_allowed_and_then_fails_the_gang(start: Start) -> None:
     steps = start(["false"], SLEEP, restart_policy="OnFailure", most_restarts=2)
     steps.open(0, 1)
