@@ -1,22 +1,21 @@
-"""Connections and transactions: one class, two databases.
+"""Transactions: one class, two databases.
 
-SQLite writes begin with BEGIN IMMEDIATE, in WAL with full sync, so that a commit that was
-acknowledged is on the disk and nobody meets a lock half-way. PostgreSQL writes run at READ
-COMMITTED with the constraints as the last wall. No network call may happen inside a transaction.
+SQLite has one writer at a time, who waits in line here. PostgreSQL writes run at READ COMMITTED
+with the constraints as the last wall. No network call may happen inside a transaction.
 """
 
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import Connection, Engine, RowMapping, create_engine, event, text
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy import Connection, Engine, RowMapping, text
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from gateway.db.connecting import postgresql_engine, sqlite_reading, sqlite_writing
 from gateway.db.group_commit import GroupCommit, Item, Store, store_each
 from gateway.errors import DatabaseUnavailable, InvalidInput, StartupRefused
 
@@ -26,8 +25,6 @@ Row = RowMapping
 __all__ = ["Connection", "Database", "Row", "Writer", "open_database"]
 RETRYABLE = frozenset({"40001", "40P01", "55P03"})
 """PostgreSQL: serialization failure, deadlock, lock not available."""
-LOCK_TIMEOUT_MS = 5_000
-STATEMENT_TIMEOUT_MS = 30_000
 
 
 class Writer:
@@ -77,9 +74,10 @@ class Writer:
 class Database:
     """An open database."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Wrap an engine made by `open_database`."""
+    def __init__(self, engine: Engine, writing: Engine | None = None) -> None:
+        """Wrap engines made by `open_database`; `writing` when writes have one of their own."""
         self.engine = engine
+        self._writing = writing or engine
         self.is_sqlite = engine.dialect.name == "sqlite"
         self._turn = threading.Lock()
         self._groups: dict[Any, GroupCommit[Any, Any]] = {}
@@ -88,10 +86,8 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Writer]:
         """Give one write transaction; commits at the end, rolls back on any error."""
-        with _translated(), self._my_turn(), self.engine.connect() as opened:
-            connection = opened.execution_options(gateway_write=True)
-            with connection.begin():
-                yield Writer(connection, is_sqlite=self.is_sqlite)
+        with _translated(), self._my_turn(), self._writing.begin() as connection:
+            yield Writer(connection, is_sqlite=self.is_sqlite)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -132,6 +128,7 @@ class Database:
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+        self._writing.dispose()
 
     @contextmanager
     def _my_turn(self) -> Iterator[None]:
@@ -164,67 +161,14 @@ def open_database(url: str, *, pool_size: int = 16, has_pooler: bool = False) ->
     """
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
-        return Database(_open_sqlite(parsed, pool_size))
+        return Database(sqlite_reading(parsed, pool_size), sqlite_writing(parsed))
     if parsed.get_backend_name() == "postgresql":
-        return Database(_open_postgresql(parsed, pool_size, has_pooler=has_pooler))
+        return Database(postgresql_engine(parsed, pool_size, has_pooler=has_pooler))
     raise StartupRefused(
         f"no support for {parsed.get_backend_name()}",
         allowed=("sqlite", "postgresql"),
         hint="set TRAINING_GATEWAY_DATABASE_URL to sqlite:///FILE or postgresql://...",
     )
-
-
-def _open_sqlite(url: URL, pool_size: int) -> Engine:
-    if not url.database or url.database == ":memory:":
-        raise StartupRefused("SQLite needs a file", hint="use sqlite:////absolute/path/gateway.db")
-    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(
-        url,
-        pool_size=pool_size,
-        max_overflow=48,
-        connect_args={"check_same_thread": False},
-    )
-
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # the driver's own BEGIN comes late and is deferred
-        for pragma in (
-            "journal_mode=WAL",
-            "synchronous=FULL",
-            "foreign_keys=ON",
-            "busy_timeout=10000",
-            "wal_autocheckpoint=4000",
-        ):
-            connection.execute(f"PRAGMA {pragma}")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        is_write = connection.get_execution_options().get("gateway_write", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if is_write else "BEGIN")
-
-    return engine
-
-
-def _open_postgresql(url: URL, pool_size: int, *, has_pooler: bool) -> Engine:
-    limits = {"lock_timeout": LOCK_TIMEOUT_MS, "statement_timeout": STATEMENT_TIMEOUT_MS}
-    arguments: dict[str, Any] = {"connect_timeout": 5}
-    if has_pooler:
-        arguments["prepare_threshold"] = None
-    else:
-        arguments["options"] = " ".join(f"-c {name}={value}" for name, value in limits.items())
-    engine = create_engine(
-        url.set(drivername="postgresql+psycopg"),
-        pool_size=pool_size,
-        max_overflow=48,
-        pool_pre_ping=True,
-        pool_timeout=10,
-        connect_args=arguments,
-    )
-    if has_pooler:
-        # A pooled server connection is somebody else's after the commit: set for this one only.
-        wanted = "; ".join(f"SET LOCAL {name} = {value}" for name, value in limits.items())
-        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(wanted))
-    return engine
 
 
 @contextmanager

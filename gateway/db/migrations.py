@@ -11,7 +11,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
-from gateway.db.engine import LOCK_TIMEOUT_MS, Database, open_database
+from gateway.db.connecting import LOCK_TIMEOUT_MS
+from gateway.db.engine import Database, open_database
 from gateway.db.seeding import seed
 from gateway.errors import StartupRefused
 

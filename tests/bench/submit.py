@@ -99,7 +99,7 @@ def _batches(server: Running) -> float:
         port=server.port,
         path="/api/v1/jobs:batch",
         bodies=bodies,
-        connections=1,
+        connections=2,
         token=server.token,
     )
     return _checked(send(order), {"200"}).rate(BATCH_SIZE)

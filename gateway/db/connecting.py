@@ -1,0 +1,80 @@
+"""Connections to both databases, set up so that what is acknowledged is on the disk.
+
+SQLite runs in WAL with full sync; writes begin with BEGIN IMMEDIATE, so that nobody meets a lock
+half-way, and all use one connection, whose page cache stays warm because nobody else writes.
+PostgreSQL gets limits on waiting, and nothing that a transaction pooler would mix up.
+"""
+
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL
+
+from gateway.errors import StartupRefused
+
+LOCK_TIMEOUT_MS: Final = 5_000
+STATEMENT_TIMEOUT_MS: Final = 30_000
+MOST_EXTRA: Final = 48
+"""Connections beyond the pool that a burst may open."""
+_PRAGMAS: Final = (
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    "foreign_keys=ON",
+    "busy_timeout=10000",
+    "wal_autocheckpoint=4000",
+)
+WRITER_CACHE_KIB: Final = 64 * 1024
+
+
+def sqlite_reading(url: URL, pool_size: int) -> Engine:
+    """Give an engine whose transactions read; raises StartupRefused for a database in memory."""
+    if not url.database or url.database == ":memory:":
+        raise StartupRefused("SQLite needs a file", hint="use sqlite:////absolute/path/gateway.db")
+    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    return _sqlite(url, "BEGIN", _PRAGMAS, pool_size=pool_size, max_overflow=MOST_EXTRA)
+
+
+def sqlite_writing(url: URL) -> Engine:
+    """Give an engine of one connection whose transactions write."""
+    pragmas = (*_PRAGMAS, f"cache_size=-{WRITER_CACHE_KIB}")
+    return _sqlite(url, "BEGIN IMMEDIATE", pragmas, pool_size=1, max_overflow=0)
+
+
+def _sqlite(url: URL, begin_with: str, pragmas: tuple[str, ...], **pool: int) -> Engine:
+    engine = create_engine(url, connect_args={"check_same_thread": False}, **pool)
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # the driver's own BEGIN comes late and is deferred
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin_with)
+
+    return engine
+
+
+def postgresql_engine(url: URL, pool_size: int, *, has_pooler: bool) -> Engine:
+    """Give an engine; with a pooler in between nothing is prepared or set for a session."""
+    limits = {"lock_timeout": LOCK_TIMEOUT_MS, "statement_timeout": STATEMENT_TIMEOUT_MS}
+    arguments: dict[str, Any] = {"connect_timeout": 5}
+    if has_pooler:
+        arguments["prepare_threshold"] = None
+    else:
+        arguments["options"] = " ".join(f"-c {name}={value}" for name, value in limits.items())
+    engine = create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        pool_size=pool_size,
+        max_overflow=MOST_EXTRA,
+        pool_pre_ping=True,
+        pool_timeout=10,
+        connect_args=arguments,
+    )
+    if has_pooler:
+        # A pooled server connection is somebody else's after the commit: set for this one only.
+        wanted = "; ".join(f"SET LOCAL {name} = {value}" for name, value in limits.items())
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(wanted))
+    return engine
