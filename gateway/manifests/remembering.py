@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from pydantic_core import to_json
+from pydantic import TypeAdapter
 
 from gateway.manifests.documents import is_manifest
 from gateway.manifests.naming import is_fitting_name
@@ -22,6 +22,7 @@ MOST_KNOWN = 512
 _PLACEHOLDER = f"x{secrets.token_hex(16)}"
 """Stands for a name; nobody can guess it and write it elsewhere in a document."""
 LONGEST_KEY = 16 * 1024
+_JSON = TypeAdapter(list[Any])
 Read = Callable[[Mapping[str, Any], ReadOptions], JobSpec]
 
 
@@ -81,7 +82,7 @@ def _key(document: Mapping[str, Any], options: ReadOptions) -> bytes | None:
     told = [dict(options.overrides), options.default_namespace, options.kueue_label]
     settings = [options.allow_unsafe_templates, options.rdma_resource_names]
     try:
-        key = to_json([nameless, *told, *settings])
+        key = _JSON.dump_json([nameless, *told, *settings])
     except ValueError:
         return None  # something in it is no JSON; reading says what
     return key if len(key) <= LONGEST_KEY else None
