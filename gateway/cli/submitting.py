@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gateway.cli import exits
-from gateway.cli.jobs import COLUMNS, POLL_SECONDS, print_lines
+from gateway.cli.jobs import COLUMNS, POLL_SECONDS, find, print_lines
 from gateway.cli.options import DryRun, Namespace, Output, detaching, given
 from gateway.cli.output import Format, show_list, show_one
 from gateway.cli.session import client
@@ -19,8 +19,12 @@ if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
 
 def submit(
     files: Annotated[
-        list[str], typer.Argument(help="Manifests; - reads standard input.", metavar="FILE...")
-    ],
+        list[str] | None,
+        typer.Argument(help="Manifests; - reads standard input.", metavar="FILE..."),
+    ] = None,
+    from_job: Annotated[
+        str | None, typer.Option("--from", help="Submit an earlier job again.", metavar="JOB")
+    ] = None,
     queue: Annotated[str | None, typer.Option(help="Queue.")] = None,
     priority: Annotated[int | None, typer.Option(help="Order inside the queue.")] = None,
     name: Annotated[str | None, typer.Option(help="Another name for the job.")] = None,
@@ -40,9 +44,15 @@ def submit(
       gateway submit train.yaml --queue research --watch
 
       kubectl get pytorchjob train -o yaml | gateway submit -
+
+      gateway submit --from train --name train-again
     """
     said = given(queue=queue, priority=priority, name=name, namespace=namespace, hold=hold or None)
-    documents = list(chain.from_iterable(map(_documents, files)))
+    documents = list(chain.from_iterable(map(_documents, files or ())))
+    if from_job is not None:
+        documents.append(find(client(), from_job, namespace).detail().spec["manifest"])
+    if not documents:
+        raise typer.BadParameter("give FILE..., - for standard input, or --from JOB")
     if dry_run:
         _plan(documents, said, output)
         return

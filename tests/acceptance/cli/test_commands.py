@@ -49,6 +49,20 @@ def test_the_same_key_submits_once(gateway: Command, manifest: Path) -> None:
     assert "use a new key" in other.err
 
 
+def test_an_ended_job_is_submitted_again_from_itself(gateway: Command, manifest: Path) -> None:
+    first = submit(gateway, manifest, "train", "--queue", "default")
+    taken = gateway("submit", "--from", "train")
+    assert (taken.code, "live job named" in taken.err) == (3, True)
+    assert gateway("cancel", "train").code == 0
+    again = gateway("submit", "--from", first)
+    assert again.code == 0, again.err
+    specs = [
+        json.loads(gateway("show", job, "-o", "json").out)["spec"]
+        for job in (first, again.out.strip())
+    ]
+    assert specs[0] == specs[1]
+
+
 def test_a_dry_run_stores_nothing(gateway: Command, manifest: Path) -> None:
     ran = gateway("submit", str(manifest), "--dry-run")
     assert ran.code == 0
