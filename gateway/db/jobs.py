@@ -14,9 +14,7 @@ from gateway.db.engine import Writer
 from gateway.db.request_shapes import digest, encode
 from gateway.db.tables import (
     class_holds,
-    flavors,
     jobs,
-    namespace_defaults,
     queues,
     request_classes,
 )
@@ -265,19 +263,6 @@ def get_queue_row(connection: Connection, name: str) -> RowMapping | None:
 def queue_names(connection: Connection) -> tuple[str, ...]:
     """Give all queue names, sorted."""
     return tuple(connection.execute(select(queues.c.name).order_by(queues.c.name)).scalars())
-
-
-def flavor_names(connection: Connection) -> tuple[str, ...]:
-    """Give all flavor names, sorted."""
-    return tuple(connection.execute(select(flavors.c.name).order_by(flavors.c.name)).scalars())
-
-
-def default_queue(connection: Connection, namespace: str) -> str:
-    """Give a namespace's default queue; `default` when none is set."""
-    found = connection.execute(
-        select(namespace_defaults.c.queue).where(namespace_defaults.c.namespace == namespace)
-    ).scalar_one_or_none()
-    return found or "default"
 
 
 def set_waiting_message(writer: Writer, job_id: int, reason: str, message: str) -> None:
