@@ -19,7 +19,11 @@ from gateway.errors import ClusterRejected, ClusterUnreachable, Overloaded
 MOST_TEXT = 600
 DOCTOR_HINT = "run `gateway doctor`; the permissions that it needs are in deploy/base"
 WEBHOOK_WORDS = "admission webhook"
+# 401 passes: a bound service account token lives about an hour (KEP-1205), and a request may be
+# sent with the old one just before its file is replaced.
 TRANSIENT = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.UNAUTHORIZED})
+# Retry-After may also be a date (RFC 9110, section 10.2.3), which counts as no wish. ASCII only,
+# since str.isdigit() holds for "²" and int() then raises.
 SECONDS = re.compile("[0-9]+")
 
 
@@ -51,6 +55,9 @@ class ListExpired(RuntimeError):
 class AccessDenied(ClusterUnreachable):
     """The gateway lacks a right on what exists already; it may be given (back) later."""
 
+    # Told apart inside the back end only: clients know one code, and find its class by it.
+    # Overloaded among the bases slows the caller down; code and status stay those of an outage, for
+    # it is not the gateway that is overloaded.
     code = ClusterUnreachable.code
 
 
@@ -140,6 +147,8 @@ def _refusal(answer: Answer, verb: str, what: str, message: str) -> Exception:
 
 
 def _hint(status: int, message: str) -> str:
+    # RBAC says "User X cannot create resource Y"; quotas and webhooks answer 403 too, and there the
+    # doctor would send people to look for a permission that is not missing.
     if status == HTTPStatus.FORBIDDEN and " cannot " in message and WEBHOOK_WORDS not in message:
         return DOCTOR_HINT
     if status == HTTPStatus.BAD_REQUEST and "unknown field" in message:

@@ -87,6 +87,8 @@ class KubeflowBackend:
         deadline = self._deadline()
         body = render(launch, self._settings.priority_class)
         try:
+            # A create may act although its answer is lost. The reserve pays for the look that
+            # tells, so that there is neither a second object nor a forgotten one.
             job = self._calls.create_job(body, deadline.earlier(RESERVE_SECONDS))
         except (ObjectExists, ClusterUnreachable) as error:
             return self._adopt(launch, deadline, error)
@@ -112,6 +114,7 @@ class KubeflowBackend:
         deadline = self._deadline()
 
         def settle(job: Json) -> bool:
+            # A leader that died may repeat this after the gang's end or stop; nothing starts twice.
             if not may_start(job):
                 return True
             _refuse_disagreement(job, launch)
@@ -128,6 +131,9 @@ class KubeflowBackend:
             return False
         pods = self._calls.pods_of(ref, deadline)
         view = look(launch, pods)
+        # The mark is written after the gates. A crash in between leaves a gang that is open but
+        # not marked, and a pod of it may have ended since, so that it never is complete again:
+        # one pod that carries our plan and no gate proves that the gang was complete once.
         if was_opened(job):
             self._record_recreated(launch, job, view, deadline)
             return self._open(launch, view, deadline)
@@ -159,6 +165,7 @@ class KubeflowBackend:
         """Whether nothing less ends it: it has no result, or the operator does not clean up."""
         ended_at = result_at(job)
         if ended_at is None:
+            # A result without a readable instant is left alone: deleting would take its logs.
             return outcome_of(job) is ObjectOutcome.UNDECIDED
         if (self._now() - ended_at).total_seconds() < CLEAN_UP_SECONDS:
             return False
@@ -195,6 +202,7 @@ class KubeflowBackend:
         self, launch: Launch, deadline: Deadline, error: ObjectExists | ClusterUnreachable
     ) -> ObjectRef:
         """Take the object that exists; without an answer to the create it may or may not."""
+        # Refused before it was looked at, so it cannot have acted; a look would add to the load.
         if isinstance(error, ClusterThrottled):
             raise error
         job = self._get(launch, deadline)
@@ -207,6 +215,8 @@ class KubeflowBackend:
     def _check_created(self, job: Json, launch: Launch, deadline: Deadline) -> None:
         """Read back what was stored; an object that would not behave as planned is removed."""
         unsuspended = "" if is_suspended(job) else "something in the cluster unsuspended it at once"
+        # The answer to a create is what was stored, after every mutating webhook. What a controller
+        # changes later is looked for again before the start.
         words = disagreement(job, launch) or unsuspended
         if words:
             self._calls.delete_job(_ref(job), deadline)
@@ -217,6 +227,7 @@ class KubeflowBackend:
 
     def _try_unsuspend(self, job: Json, deadline: Deadline) -> bool:
         changed = self._patch(job, {"spec": {"runPolicy": {"suspend": False}}}, deadline)
+        # The answer is the stored object, so somebody undid the change within the same request.
         if is_suspended(changed):
             raise ClusterRejected(
                 f"something in the cluster keeps {text_at(job, 'metadata', 'name')} suspended",
@@ -231,6 +242,8 @@ class KubeflowBackend:
 
     def _open_one(self, launch: Launch, opening: Opening, deadline: Deadline) -> bool:
         """Open one pod; False when it changed meanwhile or time ran out: the next pass goes on."""
+        # A thousand patches do not fit into one call. What is open stays open: the scheduler may
+        # bind those pods early, but their places are reserved and nobody else's.
         if deadline.is_near(RESERVE_SECONDS):
             return False
         try:
@@ -243,6 +256,7 @@ class KubeflowBackend:
         self, launch: Launch, job: Json, view: GateView, deadline: Deadline
     ) -> None:
         """Note the UIDs of re-created pods before they are opened, so that none is forgotten."""
+        # UIDs in a set rather than a counter: a pass that dies before its patch repeats the note.
         new = {text_at(opening.pod, "metadata", "uid") for opening in view.openings}
         known = recreated_uids(job)
         if not new <= known and len(known) < MOST_RECORDED:

@@ -37,6 +37,8 @@ class Calls:
     def create_job(self, body: Json, deadline: Deadline) -> Json:
         """Create a PyTorchJob; a field that the installed CRD would drop is refused."""
         namespace = text_at(body, "metadata", "namespace")
+        # Strict (KEP-2885): the API server would else prune what an older CRD lacks without a word,
+        # and a pod that lost its gate would start wherever the scheduler likes.
         request = Request(
             method="POST",
             path=_jobs(namespace),
@@ -68,6 +70,8 @@ class Calls:
                 "apiVersion": "v1",
                 "kind": "DeleteOptions",
                 "preconditions": {"uid": ref.uid},
+                # The object outlives its pods (the operator sets blockOwnerDeletion), so its name
+                # stays taken while they still hold devices.
                 "propagationPolicy": "Foreground",
             },
         )
@@ -83,6 +87,7 @@ class Calls:
             {"labelSelector": f"{JOB_NAME_LABEL}={ref.name}"},
             (f"pods in namespace {ref.namespace}", deadline),
         )
+        # Labels alone would also find pods of an earlier object of this name that still terminate.
         return [pod for pod in found if _is_owned_by(pod, ref.uid)]
 
     def patch_pod(self, pod: Json, change: Mapping[str, Any], deadline: Deadline) -> Json:
@@ -146,6 +151,7 @@ class Calls:
         self, path: str, query: Mapping[str, str], about: tuple[str, Deadline | None]
     ) -> list[Json]:
         try:
+            # Without a resourceVersion, so it is no older than a pod that was bound a moment ago.
             return self._pages(path, query, about)
         except ListExpired:
             return self._pages(path, query, about)  # a consistent list has to begin anew
@@ -156,6 +162,7 @@ class Calls:
         what, deadline = about
         found: list[Json] = []
         page = {**query, "limit": str(PAGE_SIZE)}
+        # A million objects. A proxy that answers every page with the same token must not hold us.
         for _ in range(MOST_PAGES):
             request = Request(method="GET", path=path, query=page)
             answer = self._send(request, "list", what, deadline or Deadline(self._page_seconds))

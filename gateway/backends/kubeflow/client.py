@@ -22,6 +22,7 @@ from gateway.errors import ClusterUnreachable, StartupRefused
 
 JSON_TYPE = "application/json"
 MERGE_PATCH_TYPE = "application/merge-patch+json"
+# Linux repeats a lost SYN after 1 s and again 2 s later; one loss must not be an outage.
 CONNECT_SECONDS = 3.0
 MOST_BYTES = 256 * 1024 * 1024
 CHUNK_BYTES = 1 << 16
@@ -69,6 +70,8 @@ class KubernetesTransport:
     def _sent(self, request: Request, deadline: Deadline) -> Answer:
         try:
             return self._send(request, deadline)
+        # The server may have closed an idle connection, which shows only when it is used. What
+        # is no read may have acted before its answer was lost, so its caller has to look.
         except urllib3.exceptions.ProtocolError:
             if request.method != "GET":
                 raise
@@ -94,6 +97,7 @@ class KubernetesTransport:
             body=body,
             headers=self._headers(request),
             preload_content=False,
+            # The API server redirects nobody; a login page of a proxy must not pass for an answer.
             redirect=False,
             timeout=urllib3.Timeout(connect=min(CONNECT_SECONDS, read_seconds), read=read_seconds),
         )
@@ -169,6 +173,7 @@ def _telling_outages() -> Iterator[None]:
 
 
 def _unreachable(error: Exception) -> ClusterUnreachable:
+    # MaxRetryError says only that it gave up; why stands in `reason`.
     reason = getattr(error, "reason", None) or error
     return ClusterUnreachable(
         f"the cluster does not answer: {type(error).__name__}: {reason}",

@@ -14,6 +14,7 @@ class Deadline:
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         """Begin now."""
+        # Monotonic: after a step of the wall clock a call could outlive the leader's lease.
         self._clock = clock
         self._end = clock() + seconds
 

@@ -63,6 +63,8 @@ def _counted(kind: DeviceKind, stem: str, count: int) -> tuple[DeviceSeen, ...]:
 
 
 def _catalogued(node: Json) -> tuple[DeviceSeen, ...]:
+    # Only our own label, set by whoever knows the catalogue. The cloud's instance type is shown to
+    # people but brings no topology, since a wrong pair is worse than an unknown one.
     name = texts_at(node, "metadata", "labels").get(MACHINE_TYPE_LABEL, "")
     try:
         return machine(name).devices_of(text_at(node, "metadata", "name"))
@@ -73,6 +75,8 @@ def _catalogued(node: Json) -> tuple[DeviceSeen, ...]:
 def _annotated(node: Json) -> tuple[DeviceSeen, ...]:
     """Read the annotation; a list with a single entry that is no good is set aside as a whole."""
     entries = _entries(texts_at(node, "metadata", "annotations").get(TOPOLOGY_ANNOTATION, ""))
+    # A device that is left out would never be reserved while its plugin hands it out: the mere
+    # counts are the better source then.
     devices = tuple(filter(None, map(_device, entries)))
     names = {(device.kind, device.ordinal) for device in devices}
     return devices if len(names) == len(entries) else ()
@@ -81,6 +85,7 @@ def _annotated(node: Json) -> tuple[DeviceSeen, ...]:
 def _entries(written: str) -> list[object]:
     try:
         entries = json.loads(written or "[]")
+    # A nest of brackets fits into an annotation (256 KiB) and exceeds the parser's recursion.
     except (ValueError, RecursionError):
         return []
     return entries if isinstance(entries, list) and len(entries) <= MOST_DEVICES else []

@@ -63,6 +63,7 @@ def _server(calls: Calls, settings: KubeflowSettings) -> Check:
         name,
         f"version {text_at(version, 'gitVersion')}",
         f"update Kubernetes to 1.{OLDEST_MINOR} or newer",
+        # Managed clusters write the minor as "30+".
         ok=_is_new(text_at(version, "major"), text_at(version, "minor").rstrip("+")),
     )
 
@@ -89,6 +90,8 @@ def _fields(calls: Calls, settings: KubeflowSettings) -> Check:
     """Look whether the installed schema keeps scheduling gates, or would drop them silently."""
     name = "PyTorchJob fields"
     try:
+        # The published OpenAPI document holds the CRD's schema; reading the CRD itself would need a
+        # permission that the gateway has no other use for.
         schema = calls.read(f"/openapi/v3{JOBS_ROOT}", "schema", Deadline(settings.call_seconds))
     except UNEXPECTED as error:
         return Check(name=name, ok=False, detail=str(error), fix="permit system:discovery")
@@ -126,6 +129,8 @@ def _problem(
         "namespace": namespace,
     }
     try:
+        # Whoever is authenticated may review their own access (system:basic-user), so this works
+        # without any permission of ours.
         review = calls.review_access(attributes, Deadline(settings.call_seconds))
     except UNEXPECTED as error:
         return str(error)

@@ -56,6 +56,7 @@ def look(launch: Launch, pods: Sequence[Json]) -> GateView:
     openings = tuple(
         Opening(pod=pod, planned=plan[place]) for place, pod in here.items() if has_gate(pod)
     )
+    # All are judged before the first is opened, so that no half of a gang starts.
     for opening in openings:
         _refuse_misfit(opening)
     return GateView(openings=openings, is_complete=len(here) == len(plan))
@@ -63,6 +64,7 @@ def look(launch: Launch, pods: Sequence[Json]) -> GateView:
 
 def _staying(plan: Collection[Place], pods: Sequence[Json]) -> dict[Place, Json]:
     """Give the pods that the plan knows and nobody asked to go, in the plan's order."""
+    # While a pod leaves, its index is taken; the operator creates the successor only afterwards.
     here = {place_of(pod): pod for pod in pods if not is_leaving(pod)}
     return {place: here[place] for place in plan if place in here}
 
@@ -84,6 +86,8 @@ def _was_opened(pod: Json, planned: PlannedPod | None) -> bool:
 def opening_patch(launch: Launch, opening: Opening) -> dict[str, Any]:
     """Give the merge patch that pins one pod to its place and opens our gate, no other."""
     return {
+        # The kubelet resolves fieldRef variables when it starts the container, so the program
+        # sees what is written here while the pod is still gated.
         "metadata": {"annotations": plan_annotations(launch, opening.planned)},
         "spec": {
             "affinity": {"nodeAffinity": {REQUIRED: pinned(opening.pod, opening.planned.node)}},
@@ -99,6 +103,8 @@ def pinned(pod: Json, node: str) -> dict[str, Any]:
     Terms are alternatives, so a term that is left out would be a way around the pin. A term
     without any requirement matches nothing and may not be changed (Kubernetes KEP-3838).
     """
+    # By field, not by the hostname label, which need not be the node's name. The API allows
+    # matchFields no other key than this one, and In with exactly one value.
     pin = {"key": "metadata.name", "operator": "In", "values": [node]}
     required = mapping_at(pod, "spec", "affinity", "nodeAffinity", REQUIRED)
     terms = [_with_pin(term, pin) for term in items_at(required, "nodeSelectorTerms")]
@@ -107,6 +113,7 @@ def pinned(pod: Json, node: str) -> dict[str, Any]:
 
 def _with_pin(term: Json, pin: dict[str, Any]) -> dict[str, Any]:
     fields = items_at(term, "matchFields")
+    # A repeated pass must not grow the list: a term may only be narrowed while gated.
     if pin in fields or not (fields or at(term, "matchExpressions")):
         return term
     return {**term, "matchFields": [*fields, pin]}

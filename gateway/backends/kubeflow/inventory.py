@@ -102,11 +102,13 @@ def _node(node: Json, use: _Use) -> NodeSeen:
 
 def _mark(device: DeviceSeen, use: _Use) -> DeviceSeen:
     """A foreign pod with a GPU may use any GPU and, over it, any NIC of the node."""
+    # Which id a device plugin granted is known to that node's kubelet alone (PodResources).
     is_taken = use.has_gpu or (use.has_rdma and device.kind is DeviceKind.RDMA)
     return replace(device, is_foreign=True) if is_taken else device
 
 
 def _health(node: Json) -> DeviceHealth:
+    # Unknown counts as well: so the node controller marks a kubelet that fell silent.
     if condition(node, "Ready") is None:
         return DeviceHealth.UNHEALTHY
     if at(node, "spec", "unschedulable") is True:

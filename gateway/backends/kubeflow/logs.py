@@ -13,6 +13,8 @@ from gateway.backends.kubeflow.settings import KubeflowSettings
 from gateway.errors import ClusterRejected, ClusterUnreachable, NotFound
 
 WAIT_SECONDS = 1.0
+# How the API server says with a 400 that there is no log yet: the container waits for its image
+# or for init containers, or the pod has no node.
 WAITING = re.compile(b"is waiting to start|does not have a host assigned|PodInitializing")
 STAMP = re.compile(r".{4}-.{5}T.{9,}", re.DOTALL)
 
@@ -74,6 +76,7 @@ class LogReader:
             try:
                 yield from cursor.new_lines(pieces)
             except ClusterUnreachable:
+                # Nothing tells what was given already: to begin anew would give lines twice.
                 if not cursor.last:
                     raise
                 pieces = reopen(cursor.last)  # silent for long, or cut
@@ -121,6 +124,7 @@ def _is_waiting(answer: Answer) -> bool:
 def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
     rest = b""
     for piece in pieces:
+        # Not splitlines(): a progress bar's \r and a Unicode separator stay inside their line.
         *whole, rest = (rest + piece).split(b"\n")
         for line in whole:
             yield line.decode("utf-8", "replace")

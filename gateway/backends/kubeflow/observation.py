@@ -108,6 +108,8 @@ def was_opened(job: Json | None) -> bool:
 def recreations_of(job: Json | None, pods: Sequence[Json]) -> int:
     """Count pods that replaced others and containers that were restarted in place."""
     uids = recreated_uids(job)
+    # A successor is noted by the pass that opens it. Until then its gate tells, so that the
+    # restart budget is not a pass behind.
     if was_opened(job):
         uids |= {text_at(pod, "metadata", "uid") for pod in pods if has_gate(pod)}
     return len(uids) + sum(map(restarts_of, pods))
@@ -117,6 +119,7 @@ def _is_lost(job: Json | None, pods: Sequence[Json]) -> bool:
     """Whether a failed job has no replica that failed by itself."""
     if at(job, "spec", "runPolicy", "cleanPodPolicy") == "All":
         return False  # the evidence was cleaned up with the pods
+    # Failed without a failed pod: they went with their node, and all() of nothing is true.
     failed = [pod for pod in pods if phase_of(pod) is ReplicaPhase.FAILED]
     return all(map(was_ended_by_cluster, failed))
 
@@ -143,6 +146,7 @@ def _failure(replica: ReplicaSeen) -> str:
 
 def _violation(launch: Launch, replica: ReplicaSeen) -> str:
     """Say that a pod is where its reservation is not: somebody else opened its gate."""
+    # A role such as kubeflow-edit may patch pods, and so take our gate away.
     if not replica.node:
         return ""
     planned = plan_of(launch).get(Place(replica.pod_set, replica.index))

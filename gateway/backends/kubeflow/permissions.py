@@ -22,6 +22,8 @@ CLUSTER_WIDE: Final = (
     Permission("", "nodes", "list"),
     Permission("", "pods", "list"),
 )
+# No update, since every change is a merge patch, and no watch, since the ticker lists: a missed
+# event cannot hide a pod.
 IN_NAMESPACES: Final = (
     Permission("", "pods", "list"),
     Permission("", "pods", "patch"),

@@ -29,6 +29,9 @@ from gateway.backends.kubeflow.names import (
 from gateway.backends.kubeflow.replicas import has_gate, other_gates
 from gateway.core.vocabulary import ENVIRONMENT_PREFIX, LABEL_PREFIX, SCHEDULING_GATE
 
+# Of training-operator 1.9: activeDeadlineSeconds is looked at only when something else triggers a
+# reconcile, backoffLimit counts restarts in place and not re-created pods, and a ttl removes the
+# object with its logs at a time of its own.
 OWNED_POLICIES: Final = frozenset(
     {
         "activeDeadlineSeconds",
@@ -75,6 +78,7 @@ def render(launch: Launch, priority_class: str = "") -> Json:
             REPLICA_SPECS: {
                 name: {
                     **mapping_at(replicas, name),
+                    # The operator's webhook sees no defaults and refuses a Master without one.
                     "replicas": counts[name],
                     "template": _template(launch, replicas, name, priority_class),
                 }
@@ -127,6 +131,7 @@ def _replica_disagreement(replicas: Json, name: str, count: int) -> str:
 
 
 def _run_policy(policy: Json) -> Json:
+    # The operator's default, None, leaves workers running on their GPUs after the Master's success.
     clean = "All" if policy.get("cleanPodPolicy") == "All" else "Running"
     return {**_lacking(policy, OWNED_POLICIES), "suspend": True, "cleanPodPolicy": clean}
 
@@ -152,6 +157,7 @@ def _template(launch: Launch, replicas: Json, name: str, priority_class: str) ->
         },
         "spec": {
             **_pod_spec(mapping_at(template, "spec"), priority_class),
+            # Gates can be set at creation only and afterwards only be removed (KEP-3521).
             "schedulingGates": [*other_gates(template), {"name": SCHEDULING_GATE}],
         },
     }
@@ -164,6 +170,7 @@ def _pod_spec(spec: Json, priority_class: str) -> Json:
     return {
         **_prioritised(spec, priority_class),
         **containers,
+        # Left empty, an operator with a gang scheduler fills in its own, a second judge of gangs.
         "schedulerName": text_at(spec, "schedulerName") or DEFAULT_SCHEDULER,
     }
 
@@ -177,7 +184,10 @@ def _prioritised(spec: Json, priority_class: str) -> Json:
 
 def _container(container: Json) -> Json:
     """Put the plan first, so that the user's own variables may refer to it as $(NAME)."""
+    # The CRD treats env as a map by name since 1.9: a double name is refused.
     kept = [entry for entry in items_at(container, "env") if at(entry, "name") not in PLAN]
+    # Kueue acts on its label alone: it would suspend and start the job beside us. kubectl's record
+    # describes the submitted document, and a later apply would compare against the wrong object.
     return {**container, "env": [*deepcopy(list(PLAN.values())), *kept]}
 
 

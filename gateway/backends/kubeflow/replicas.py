@@ -24,8 +24,11 @@ from gateway.core.vocabulary import SCHEDULING_GATE
 
 MOST_MESSAGE: Final = 300
 UNKNOWN_INDEX: Final = -1
+# ASCII and short: int() takes other scripts' digits, and raises beyond 4300 of them.
 INDEX: Final = re.compile("[0-9]{1,7}")
 ENDED: Final = {"Succeeded": ReplicaPhase.SUCCEEDED, "Failed": ReplicaPhase.FAILED}
+# Evicted: the kubelet under pressure. NodeLost: the node controller. NodeShutdown, Shutdown and
+# Terminated: graceful node shutdown, by release. The others: the kubelet's own admission.
 INFRASTRUCTURE_REASONS: Final = frozenset(
     {
         "Evicted",
@@ -53,6 +56,7 @@ def place_of(pod: Json) -> Place:
     """Give the replica that a pod is; one whose labels make no sense has UNKNOWN_INDEX."""
     labels = texts_at(pod, "metadata", "labels")
     index = INDEX.fullmatch(labels.get(REPLICA_INDEX_LABEL, ""))
+    # The operator writes the type in lower case, the spec's keys begin with a capital.
     pod_set = labels.get(REPLICA_TYPE_LABEL, "").capitalize()
     return Place(pod_set, int(index[0]) if index and pod_set else UNKNOWN_INDEX)
 
@@ -93,6 +97,7 @@ def phase_of(pod: Json) -> ReplicaPhase:
         return ReplicaPhase.TERMINATING
     if has_gate(pod):
         return ReplicaPhase.GATED
+    # Unknown: its kubelet fell silent, so it may well run on and hold its devices.
     if phase in {"Running", "Unknown"}:
         return ReplicaPhase.READY if condition(pod, "Ready") else ReplicaPhase.RUNNING
     return ReplicaPhase.PENDING
@@ -126,6 +131,7 @@ def was_ended_by_cluster(pod: Json) -> bool:
     """Whether a failed pod was evicted, lost or shut down rather than failing by itself."""
     if text_at(pod, "status", "reason") in INFRASTRUCTURE_REASONS:
         return True
+    # KEP-3329: set by preemption, eviction, taints and the garbage collector.
     return condition(pod, "DisruptionTarget") is not None
 
 

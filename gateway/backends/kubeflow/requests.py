@@ -47,6 +47,8 @@ def effective_requests(pod: Json) -> Requests:
     running: Requests = reduce(_plus, map(_requests, items_at(spec, "containers")), {})
     sidecars: Requests = {}
     starting: Requests = {}
+    # Order matters (KEP-753): a sidecar runs on beside what starts after it. Sidecar 1, init 5,
+    # main 2: starting takes max(1, 5 + 1) = 6, running 2 + 1 = 3, so the pod takes 6.
     for container in items_at(spec, "initContainers"):
         wanted = _requests(container)
         if at(container, "restartPolicy") == "Always":
@@ -57,6 +59,7 @@ def effective_requests(pod: Json) -> Requests:
     total = _most(_plus(running, sidecars), starting)
     limits = amounts_of(mapping_at(spec, "resources", "limits"))
     requests = amounts_of(mapping_at(spec, "resources", "requests"))
+    # Pod-level resources (KEP-2837): a request replaces the sum, a limit fills in where neither is.
     return _plus({**limits, **total, **requests}, amounts_of(mapping_at(spec, "overhead")))
 
 
