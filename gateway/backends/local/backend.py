@@ -96,6 +96,7 @@ class LocalBackend:
             orphan_seconds=self._orphan_seconds,
             most_restarts=self._most_restarts,
         )
+        # One rename decides between two gateways that create at once; no lock can stay behind.
         if keeping.place(self._state, record):
             return _ref(launch, record.uid)
         return self.create(launch)  # somebody was faster: adopt it or find it foreign
@@ -108,6 +109,7 @@ class LocalBackend:
         record = _record(folder, launch)
         if record is not None:
             return _ref(launch, record.uid)
+        # Also what cannot be read: a file of another release or of a stranger is never overwritten.
         if folder.path.exists():
             raise ForeignObject(
                 f"an object {launch.namespace}/{launch.object_name} exists that is not this "
@@ -128,6 +130,8 @@ class LocalBackend:
         folder = self._own(ref)
         if folder is None or folder.stopped.exists():
             return
+        # The mark first: a gateway killed in between is repeated, and open_gates starts anew what
+        # never introduced itself. A supervisor without the mark would end at once.
         folder.mark(folder.started)
         if folder.supervisor() is None:
             self._spawner.start(folder)
@@ -143,6 +147,8 @@ class LocalBackend:
         status = folder.status()
         if status is None:
             return False
+        # A gate is a file, so a pass that died half-way goes on. It is the supervisor that waits
+        # until all are there.
         gated = [each for each in status.replicas if each.phase is ReplicaPhase.GATED]
         for replica in gated:
             _open(folder, launch, replica)
@@ -189,6 +195,7 @@ class LocalBackend:
 
     def is_reachable(self) -> bool:
         """Whether the state folder can be written."""
+        # Both bits: to create a file in a folder takes the right to search it too.
         return os.access(self._state.path, os.W_OK | os.X_OK)
 
     def _folder(self, launch: Launch) -> AttemptFolder:
@@ -227,6 +234,7 @@ def _has_ended(folder: AttemptFolder, rank: int) -> bool:
     if not folder.path.exists():
         return True
     seen = observe_attempt(folder, "")
+    # Nothing was started yet; only a stop says that nothing ever will be.
     if rank >= len(seen.replicas):
         return folder.stopped.exists()
     return seen.replicas[rank].phase in GONE_PHASES

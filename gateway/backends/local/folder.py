@@ -75,6 +75,7 @@ class AttemptFolder:
             return False
         try:
             write_json(mark, {})
+        # The folder was moved or deleted meanwhile, which ends the gang as well.
         except FileNotFoundError:
             return False
         return True
@@ -88,11 +89,13 @@ class StateFolder:
 
     def __init__(self, path: Path) -> None:
         """Create what is missing."""
+        # The supervisor works in another folder, so a relative path would mean another file there.
         self.path = path.absolute()
         self.heartbeat = self.path / "heartbeat"
         self.incoming = self.path / "incoming"
         self._supervisors = self.path / "supervisors"
         for folder in (self.path, self.incoming, self._supervisors, self.path / "attempts"):
+            # Commands and environments lie here, and environments may hold secrets.
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def attempt(self, namespace: str, name: str) -> AttemptFolder:
@@ -111,6 +114,7 @@ class StateFolder:
 
     def all_kept(self) -> list[Path]:
         """Give every deleted object's folder, oldest first."""
+        # A folder's mtime is that of its last new entry, here the mark of its end; moves keep it.
         return sorted((self.path / "kept").glob("*/*/*"), key=lambda path: path.stat().st_mtime)
 
     def supervisor(self, uid: str) -> Running | None:

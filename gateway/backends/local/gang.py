@@ -29,6 +29,8 @@ TERM_SECONDS: Final = 5.0
 """From SIGTERM to SIGKILL."""
 FAREWELL_SECONDS: Final = 2.0
 """How long workers may go on after the Master's success before they are ended."""
+# The shell's convention: 128 + n for an end by signal n, 126 for what cannot be executed. The
+# operator's ExitCode policy draws its line between retryable and not at 128, too.
 FIRST_SIGNAL_CODE: Final = 128
 NOT_STARTED_CODE: Final = 126
 
@@ -42,6 +44,7 @@ class Ending:
 
     def due_signal(self, now: float) -> signal.Signals | None:
         """Give the signal to send now: SIGTERM once, after a while SIGKILL again and again."""
+        # Again and again: a fork that races with one kill of the group leaves a child behind.
         if now >= self.term_at + TERM_SECONDS:
             return signal.SIGKILL
         return None if self.is_told else signal.SIGTERM
@@ -72,6 +75,7 @@ class Gang:
 
     def step(self, now: float) -> None:
         """Do what is due; `now` in seconds of a monotonic clock."""
+        # First, so that a replica that ended by itself keeps its code although a stop came too.
         self._reap(now)
         if self._ending is None:
             self._start_open()
@@ -86,6 +90,7 @@ class Gang:
         self.status.message = message
         self._ending = Ending(term_at=now + grace_seconds)
         for replica in self.status.replicas:
+            # What never ran leaves nothing behind; what ended keeps its phase and code for people.
             if replica.rank not in self._programs and replica.exit_code is None:
                 replica.phase = ReplicaPhase.ABSENT
 
@@ -93,6 +98,7 @@ class Gang:
         """End it because the gateway said so."""
         self.end(STOPPED, "stopped", now)
         if self._ending is not None:
+            # A stop during the farewell after a success cuts it short; the outcome stays.
             self._ending.term_at = min(self._ending.term_at, now)
 
     def orphan(self, now: float) -> None:
@@ -107,6 +113,7 @@ class Gang:
     def _start_open(self) -> None:
         """Start the whole gang when all of it is open, later each re-created replica alone."""
         plans = self._open_plans()
+        # A rank that starts alone would wait for its peers until its rendezvous times out.
         if not self._was_started and len(plans) < len(self.status.replicas):
             return
         self._was_started = True
@@ -155,6 +162,7 @@ class Gang:
             replica.phase = ReplicaPhase.SUCCEEDED
             return
         replica.phase, replica.message = ReplicaPhase.FAILED, f"exited with code {code}"
+        # A whole new generation with a gate of its own, as a re-created pod comes gated again.
         if self._may_restart() and _restarts(record.program.restart_policy, code):
             self.status.recreations += 1
             replica.generation += 1
@@ -175,6 +183,7 @@ class Gang:
     def _has_succeeded(self) -> bool:
         """By the Master alone, else by all workers, of an elastic gang by any."""
         leaders = [replica for replica in self.status.replicas if replica.pod_set == MASTER]
+        # The operator's rule: with an elasticPolicy any single worker's success is the job's.
         if leaders or self._record.rendezvous.elastic is None:
             return all(map(_succeeded, leaders or self.status.replicas))
         return any(map(_succeeded, self.status.replicas))

@@ -23,17 +23,21 @@ def place(state: StateFolder, record: LaunchRecord) -> bool:
     """Create an attempt's folder whole or not at all; False when something lies there."""
     target = state.attempt(record.namespace, record.name).path
     target.parent.mkdir(parents=True, exist_ok=True)
+    # Built aside and renamed whole: under its name an attempt is complete or not there. The
+    # incoming folder lies on the same file system, as rename(2) demands.
     fresh = Path(tempfile.mkdtemp(dir=state.incoming))
     for part in ("plans", "logs"):
         (fresh / part).mkdir()
     write_json(fresh / "launch.json", record.to_json())
     try:
         fresh.rename(target)
+    # rename(2) replaces an empty folder, but not one with files in it; ENOTDIR is a stray file.
     except OSError as error:
         shutil.rmtree(fresh)
         if error.errno in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}:
             return False
         raise
+    # Without it a power cut may forget the name although the files are on the disk.
     sync_folder(target.parent)
     return True
 
@@ -43,6 +47,7 @@ def keep(state: StateFolder, folder: AttemptFolder, ref: ObjectRef) -> None:
     target = state.kept(ref.namespace, ref.name, ref.uid).path
     target.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileNotFoundError):
+        # Logs follow through the open file, and the supervisor through its working folder.
         folder.path.rename(target)
         sync_folder(target.parent)
     for path in state.all_kept()[:-MOST_KEPT]:
@@ -52,11 +57,13 @@ def keep(state: StateFolder, folder: AttemptFolder, ref: ObjectRef) -> None:
 def clear_incoming(state: StateFolder) -> None:
     """Remove folders that a killed gateway never finished."""
     for path in state.incoming.iterdir():
+        # Younger ones may belong to a gateway that is creating right now.
         if time.time() - path.stat().st_mtime > STALE_SECONDS:
             shutil.rmtree(path, ignore_errors=True)
 
 
 def _drop(state: StateFolder, path: Path) -> None:
+    # Its files are the only word on what still runs; the next deletion looks again.
     if still_runs(AttemptFolder(path).supervisor()):
         return
     shutil.rmtree(path, ignore_errors=True)

@@ -40,6 +40,7 @@ def record_of(
                 node=pod.node,
                 program=read_program(launch, pod, folder),
             )
+            # By rank, since everything later finds a replica by its position.
             for pod in sorted(launch.pods, key=lambda pod: pod.rank)
         ),
         rendezvous=read_rendezvous(launch.manifest),

@@ -24,6 +24,7 @@ class Running:
         facts = _read_stat(self.pid)
         if facts is None or self.boot_id != boot_id():
             return False
+        # Z and X are proc(5)'s zombie and dead: both still have a pid, neither runs.
         state, started_ticks = facts
         return started_ticks == self.started_ticks and state not in "ZX"
 
@@ -53,6 +54,7 @@ def boot_id() -> str:
 
 def _read_stat(pid: int) -> tuple[str, int] | None:
     try:
+        # Replaced, as a program may set its own name to any bytes (PR_SET_NAME).
         text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
         return None

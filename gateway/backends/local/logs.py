@@ -39,6 +39,7 @@ def follow_lines(path: Path, tail: int | None, has_ended: Callable[[], bool]) ->
 
 def _whole_lines(stream: BinaryIO, begun: bytes) -> tuple[list[str], bytes]:
     """Read to the end; gives whole lines and the begun last one."""
+    # A line is given once its end is there: half of one would become two.
     *whole, rest = (begun + stream.read()).split(b"\n")
     return list(map(_text, whole)), rest
 

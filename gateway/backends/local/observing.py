@@ -29,6 +29,7 @@ def observe_attempt(folder: AttemptFolder, uid: str) -> Observation:
     is_supervised = still_runs(supervisor)
     status = folder.status()
     is_suspended = _is_suspended(folder)
+    # Without a supervisor yet there is nothing to judge: the back end starts it again.
     if supervisor is not None and not is_supervised:
         status = _settled(status or GangStatus(), is_suspended=is_suspended)
     if supervisor is None or status is None:
@@ -72,9 +73,11 @@ def _told(status: GangStatus, uid: str, *, is_suspended: bool) -> Observation:
 
 def _settled(status: GangStatus, *, is_suspended: bool) -> GangStatus:
     """Judge a gang whose supervisor is gone: what had been decided counts, the rest is lost."""
+    # It saw every replica end before it wrote this, so there is nothing to sweep.
     if status.is_final:
         return status
     status.replicas = list(map(_swept, status.replicas))
+    # Nothing is lost of a gang that was told to stop, or never was told to start.
     if status.outcome == ObjectOutcome.UNDECIDED and not is_suspended:
         status.outcome, status.message = UNSUPERVISED, "the gang's supervisor vanished"
     return status

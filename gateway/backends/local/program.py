@@ -15,6 +15,8 @@ from gateway.errors import ClusterRejected
 
 CONTAINER: Final = "pytorch"
 PYTHONS: Final = frozenset({"python", "python3"})
+# `$$` is an escaped dollar, `$(NAME)` a reference; both in one expression, read from the left, so
+# that `$$(NAME)` stays a literal.
 _REFERENCE = re.compile(r"\$(?:\$|\(([^()$]+)\))")
 
 
@@ -64,6 +66,7 @@ def expand(
     environment: dict[str, str] = {}
     for name, value in program.environment:
         environment[name] = _expand(value, environment)
+    # The operator appends its own variables, and in a pod the last of two equal names wins.
     environment |= rendezvous
     command = [_expand(part, environment) for part in program.command]
     if command[0] in PYTHONS:
@@ -87,6 +90,7 @@ def _container(replicas: Mapping[str, Any], pointer: str) -> tuple[Mapping[str, 
 def _environment(
     container: Mapping[str, Any], launch: Launch, pointer: str
 ) -> Sequence[tuple[str, str]]:
+    # Refused, for a training without the variable would fail later and name another cause.
     if container.get("envFrom"):
         raise _unresolvable("envFrom", f"{pointer}/envFrom")
     return [

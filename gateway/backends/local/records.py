@@ -94,6 +94,7 @@ class GangStatus:
 
 def _replica_from(entry: Mapping[str, Any]) -> ReplicaRecord:
     program = dict(entry["program"])
+    # JSON knows no tuples, and a record must equal the one that was written.
     program["command"] = tuple(program["command"])
     program["environment"] = tuple((name, value) for name, value in program["environment"])
     return ReplicaRecord(**{**entry, "program": Program(**program)})

@@ -53,6 +53,7 @@ def rendezvous_environment(gang: Rendezvous, rank: int, port: int) -> dict[str, 
 
 def _master(gang: Rendezvous, rank: int, port: int) -> dict[str, str]:
     per_node = gang.processes_per_node
+    # As the operator does: "auto", "cpu" and "gpu" are torchrun's to resolve and count as one.
     factor = int(per_node) if per_node.isdecimal() else 1
     return {
         "MASTER_ADDR": LOOPBACK,
@@ -86,6 +87,7 @@ def _elastic(policy: Mapping[str, Any], port: int) -> dict[str, str]:
         environment["PET_RDZV_CONF"] = ",".join(
             f"{entry.get('key', '')}={entry.get('value', '')}" for entry in policy["rdzvConf"]
         )
+    # torchrun reads the presence of the variable; the operator leaves its value empty.
     if policy.get("standalone"):
         environment["PET_STANDALONE"] = ""
     return environment

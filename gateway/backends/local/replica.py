@@ -31,6 +31,7 @@ def main(arguments: list[str]) -> int:
     leader = os.getpid()
     child = os.fork()
     if child == 0:
+        # The setting is cleared in the child of a fork (prctl(2)), so each asks for itself.
         _die_with_parent(signal.SIGKILL, leader)
         _become(command)
     if signal.SIGTERM in signal.sigpending():

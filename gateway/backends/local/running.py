@@ -31,12 +31,14 @@ class RunningReplica:
         log.parent.mkdir(exist_ok=True)
         with log.open("ab") as output:
             self._started = subprocess.Popen(
+                # -I and -S: nothing of the user's site packages or PYTHONPATH may break the shim.
                 [sys.executable, "-I", "-S", str(SHIM), str(os.getpid()), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=folder,
                 env=base_environment() | environment,
+                # A group of its own to signal, out of reach of the terminal's Ctrl-C.
                 start_new_session=True,
             )
         self.running: Running | None = identify(self._started.pid)

@@ -27,6 +27,7 @@ class Spawner:
         notes = os.open(folder.notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             # A session of its own, so that it outlives this program and its terminal.
+            # Not fork: other threads may hold locks that a forked child would never get.
             pid = os.posix_spawn(
                 sys.executable,
                 [sys.executable, "-P", "-m", MODULE, str(folder.path)],
@@ -46,6 +47,7 @@ class Spawner:
         """Start one anew where the first died before it could introduce itself."""
         if folder.supervisor() is not None or folder.stopped.exists():
             return
+        # Nothing in memory: the mark's age outlives a gateway, and touched it holds off others.
         if time.time() - folder.started.stat().st_mtime > AGAIN_SECONDS:
             folder.started.touch()
             self.start(folder)
@@ -60,6 +62,7 @@ class Spawner:
 def _has_ended(child: int) -> bool:
     """Whether a child is gone; one that only waited to be reaped is reaped."""
     try:
+        # By pid: waiting for any child would take the exit codes of other parts of the server.
         return os.waitpid(child, os.WNOHANG)[0] == child
     except ChildProcessError:
         return True

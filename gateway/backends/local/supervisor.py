@@ -40,6 +40,7 @@ class Heartbeat:
 
     def silent_seconds(self, now: float) -> float:
         """Give the seconds since the file last changed, or since the start."""
+        # A change counts, not the time in the file: that one moves with the wall clock.
         stamp = self._stamp()
         if stamp != self._seen:
             self._seen, self._seen_at = stamp, now
@@ -54,10 +55,12 @@ class Heartbeat:
 
 def main(arguments: list[str]) -> int:
     """Supervise one attempt to its end; at once done when another supervisor has it or had it."""
+    # Its folder may be renamed to the kept ones at any time; relative paths go with it.
     os.chdir(arguments[0])
     folder = AttemptFolder(Path())
     with folder.lock.open("w") as lock:
         try:
+            # The kernel drops it with the process: a killed supervisor leaves no stale lock.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return 0
@@ -79,6 +82,7 @@ def _introduce(folder: AttemptFolder, record: LaunchRecord) -> None:
     if own is None:
         raise RuntimeError("this program is not listed in /proc")
     state_folder = Path(record.heartbeat_file).parent
+    # Outside first, so that a gang whose folder is deleted right now is still known to run.
     write_json(state_folder / "supervisors" / f"{record.uid}.json", asdict(own))
     write_json(folder.path / "supervisor.json", asdict(own))
 
@@ -96,6 +100,7 @@ def _supervise(folder: AttemptFolder, record: LaunchRecord) -> None:
         gang.step(now)
         gang.status.is_final = gang.is_over()
         current = gang.status.to_json()
+        # An fsync each; twenty a second for every gang would keep the disk busy with nothing.
         if current != written:
             _write(folder, gang)
             written = current
@@ -118,6 +123,8 @@ def _write(folder: AttemptFolder, gang: Gang) -> None:
 
 def free_port(uid: str) -> int:
     """Give a free loopback port; gangs start their search at different places."""
+    # Two gangs that start at once probe different ports first. Bound and let go, a port is free for
+    # the Master to bind a moment later; nothing holds it in between.
     start = int(uid.replace("-", "")[:8], 16) % PORTS
     for offset in range(PORTS):
         port = FIRST_PORT + (start + offset) % PORTS
