@@ -211,6 +211,29 @@ class OrderPolicy(StrEnum):
     """Order inside a queue."""
 
     PRIORITY = "priority"
+    """Higher number first, then older; waiting may raise the number."""
+    FAIR_USERS = "fair_users"
+    """The user who used least lately first, then as by priority."""
+    DEADLINE = "deadline"
+    """The latest possible start that comes first; those that can no longer make it afterwards."""
+    SHORTEST = "shortest"
+    """The least expected GPU-time first, more slowly passed the longer one waits."""
+
+
+class Blocking(StrEnum):
+    """What a candidate that does not fit means for those behind it in its queue."""
+
+    STRICT = "strict"
+    """Nobody passes it."""
+    BEST_EFFORT = "best_effort"
+    """Others may pass."""
+
+
+class WhenCanBorrow(StrEnum):
+    """Whether a flavor that fits only by borrowing is taken, or the next one is tried first."""
+
+    BORROW = "borrow"
+    TRY_NEXT_FLAVOR = "try_next_flavor"
 
 
 LABEL_PREFIX: Final = "training-gateway.io/"

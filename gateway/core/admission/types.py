@@ -19,6 +19,56 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What one user's gangs hold in one queue right now; caps are counted against it."""
+
+    queue: str
+    user: str
+    jobs: int
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """GPUs that a queue with a budget held from one instant to another."""
+
+    queue: str
+    gpus: int
+    since_us: int
+    until_us: int = 0
+    """0 while they are held."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserUsage:
+    """A user's decayed usage in one queue, in 1/2^20 of the queue's potential, at `at_us`."""
+
+    queue: str
+    user: str
+    usage: int
+    at_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeHold:
+    """Nodes kept free for one starving job of a flavor until it starts, leaves or loses quota."""
+
+    flavor: str
+    job_id: int
+    node_ids: tuple[int, ...]
+    """Sorted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """Since when nothing but nodes kept a request class of a queue waiting."""
+
+    queue: str
+    class_index: int
+    since_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything one decision depends on."""
 
@@ -30,15 +80,22 @@ class Snapshot:
     usage: tuple[Usage, ...]
     waiting: WaitingJobs
     fleet: Fleet
+    held: tuple[Held, ...] = ()
+    spans: tuple[Span, ...] = ()
+    """Those that reach into the present window of their queue's budget."""
+    user_usage: tuple[UserUsage, ...] = ()
+    node_holds: tuple[NodeHold, ...] = ()
+    blocked: tuple[Blocked, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policies:
-    """Names of the policies in force."""
+    """Policies in force; the order inside a queue is named by the queue itself."""
 
-    ordering: str = "priority"
     fairness: str = "dominant_share"
     placement: str = "pack"
+    starvation_after_seconds: int = 1800
+    """How long nodes alone may keep a job waiting before some are held for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,9 @@ Int32 = NDArray[np.int32]
 class WaitingJobs:
     """Pending jobs, one row each, in any order.
 
-    `queue` and `request_class` are indexes into `Snapshot.queues` and `classes`;
-    `submitted_us` is microseconds since the epoch, UTC; `version` is the row's version in the
-    database, for the compare-and-set of the commit.
+    `queue`, `request_class` and `user` are indexes into `Snapshot.queues`, `classes` and `users`;
+    instants are microseconds since the epoch, UTC; `version` is the row's version in the database,
+    for the compare-and-set of the commit.
     """
 
     job_id: Int64
@@ -26,6 +26,16 @@ class WaitingJobs:
     request_class: Int32
     priority: Int64
     submitted_us: Int64
+    user: Int32
+    rank: Int64
+    """Value of the job's priority class; alone counts across queues. 0 where it has none."""
+    eligible_us: Int64
+    """Not considered before; 0 is at once."""
+    deadline_us: Int64
+    """0 is none."""
+    expected_seconds: Int64
+    """How long it is expected to run; 0 is unknown."""
+    users: tuple[str, ...]
     classes: tuple[RequestClass, ...]
 
     def __len__(self) -> int:

@@ -27,6 +27,10 @@ class PodSetRequest:
     pair: PairRule = PairRule.NODE
     is_pair_required: bool = True
     host_ports: tuple[int, ...] = ()
+    level: str = ""
+    """Node label whose value all pods of the set must share, such as a rack's; empty is none."""
+    is_level_required: bool = True
+    """Else it is only preferred."""
 
     @property
     def total(self) -> Amounts:
