@@ -79,10 +79,12 @@ class SimulatedBackend(Controls):
         with self._ledger.changing() as cluster:
             found = _own(cluster, launch)
             if found is None:
+                # Judged before it is counted and stored: a refused create leaves nothing behind.
                 script = self._accepted_script(launch)
                 cluster.created += 1
                 found = new_object(launch, f"virtual-{cluster.created}", script)
                 cluster.objects[key_of(launch.namespace, launch.object_name)] = found
+        # After the ledger has stored it, as an answer is lost on its way back.
         self._maybe_lose("create")
         return _ref(found)
 
@@ -102,6 +104,7 @@ class SimulatedBackend(Controls):
         self._check_weather()
         with self._ledger.changing() as cluster:
             found = _by_uid(cluster, ref)
+            # Asked once only: a repeat must not let pods appear anew, nor wake what was stopped.
             if found and found.unsuspended_at is None and found.stopped_at is None:
                 found.unsuspended_at = self._clock()
                 life.appear(found, self._clock())
@@ -124,6 +127,8 @@ class SimulatedBackend(Controls):
             found = _by_uid(cluster, ref)
             if found is None:
                 return self._observe_leaving(cluster, ref)
+            # In memory only: the course follows from stored times, so the next look comes to the
+            # same, and a look needs no write.
             life.settle(found, now)
             return _observation(found, now)
 
@@ -133,6 +138,7 @@ class SimulatedBackend(Controls):
         with self._ledger.changing() as cluster:
             found = _by_uid(cluster, ref)
             if found and found.stopped_at is None:
+                # What ended before the stop ended by itself, even when nobody has looked since.
                 life.settle(found, self._clock())
                 found.stopped_at = self._clock()
                 life.terminate(found, self._clock())
@@ -167,6 +173,7 @@ class SimulatedBackend(Controls):
                 f"the virtual cluster refuses {launch.object_name}: its script says rejected",
                 hint="change the outcome annotation",
             )
+        # Nobody would ever fail, and the gang would succeed against its script.
         if script.outcome is Outcome.FAILED and script.fail_index >= len(launch.pods):
             raise ClusterRejected(
                 f"fail-index {script.fail_index} is beyond the gang's {len(launch.pods)} pods",
@@ -178,9 +185,11 @@ class SimulatedBackend(Controls):
     def _open(self, launch: Launch, found: VirtualObject) -> bool:
         now = self._clock()
         life.settle(found, now)
+        # What was open stays open in the answer, so that a repeat does not send the service back.
         if found.stopped_at is not None or found.outcome:
             return found.was_opened
         phases = [life.phase_of(replica, found.script, now) for replica in found.replicas]
+        # Only before the first opening must all be there: a re-created pod is opened alone.
         if not found.was_opened and ReplicaPhase.ABSENT in phases:
             return False
         for replica, phase in zip(found.replicas, phases, strict=True):

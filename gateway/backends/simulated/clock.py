@@ -14,6 +14,7 @@ class ManualClock:
 
     def advance(self, seconds: float) -> None:
         """Move forwards; raises ValueError for a negative step."""
+        # Stored times would lie in the future, and what runs would be pending again.
         if seconds < 0:
             raise ValueError(f"a clock does not go back, not by {seconds} s either")
         self._now += seconds

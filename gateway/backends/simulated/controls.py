@@ -50,11 +50,13 @@ class Controls:
     def delete_behind_our_back(self, name: str, namespace: str = "default") -> None:
         """Delete an object as a stranger with kubectl would."""
         with self._ledger.changing() as cluster:
+            # No weather and no lost answers here: the stranger's connection is not the gateway's.
             remove(cluster, self._pick(cluster, namespace, name), self._clock())
 
     def plant_foreign(self, name: str, namespace: str = "default") -> str:
         """Create somebody else's object of this name; gives its uid."""
         with self._ledger.changing() as cluster:
+            # The one count of all objects, so that a foreign uid never equals one of ours.
             cluster.created += 1
             uid = f"foreign-{cluster.created}"
             cluster.objects[key_of(namespace, name)] = VirtualObject(
@@ -72,6 +74,7 @@ class Controls:
         with self._ledger.changing() as cluster:
             found = self._pick(cluster, namespace, name)
             life.end(_replica(found, rank), exit_code, self._clock())
+            # As the operator would by its watch: the end does not wait for our next look.
             life.decide(found, self._clock())
 
     def recreate_pod(self, name: str, rank: int, *, namespace: str = "default") -> None:
@@ -79,6 +82,7 @@ class Controls:
         with self._ledger.changing() as cluster:
             found = self._pick(cluster, namespace, name)
             old = _replica(found, rank)
+            # The uid that observers see holds the generation, as a new pod has a new UID.
             found.replicas[found.replicas.index(old)] = VirtualReplica(
                 pod_set=old.pod_set,
                 index=old.index,
@@ -91,6 +95,7 @@ class Controls:
         """Lose a node: it turns unhealthy and what ran there vanishes without a result."""
         with self._ledger.changing() as cluster:
             cluster.node_health[node] = DeviceHealth.UNHEALTHY.value
+            # Brought up to now first: who ended before the node was lost keeps the result.
             for found in cluster.objects.values():
                 life.settle(found, self._clock())
                 _lose_node(found, node, self._clock())
@@ -98,6 +103,7 @@ class Controls:
     def set_node_health(self, node: str, health: DeviceHealth) -> None:
         """Let inventory report a node like this; running replicas are left alone."""
         with self._ledger.changing() as cluster:
+            # Healthy is the absence of an entry, so that a fleet of thousands stores none.
             cluster.node_health.pop(node, None)
             if health is not DeviceHealth.HEALTHY:
                 cluster.node_health[node] = health.value
@@ -128,6 +134,7 @@ class Controls:
     def _maybe_lose(self, verb: str) -> None:
         left = self._weather.losing.get(verb, 0)
         if left:
+            # Counted down before raising, or one lost answer would be lost for ever.
             self._weather.losing[verb] = left - 1
             raise ClusterUnreachable(f"the answer to {verb} was lost", hint="try again later")
 
@@ -137,6 +144,7 @@ def remove(cluster: VirtualCluster, found: VirtualObject, now: float) -> None:
     cluster.objects.pop(key_of(found.namespace, found.name), None)
     found.deleted_at = now
     life.terminate(found, now)
+    # By uid: the name may belong to the next object while these pods still terminate.
     if life.lingers(found, now):
         cluster.leaving[found.uid] = found
 

@@ -18,9 +18,12 @@ def settle(found: VirtualObject, now: float) -> bool:
     if found.outcome:
         return False
     changed = False
+    # At each end's own time, not at `now`: a late look must not let a survivor's own end count
+    # that came after the gang was decided.
     for replica, at in _script_ends(found, now):
         _end_by_script(found, replica, at)
         changed = True
+        # The rest is terminated at this instant, so their scripts run no further.
         if decide(found, at):
             break
     return changed
@@ -34,6 +37,8 @@ def decide(found: VirtualObject, now: float) -> bool:
     """
     if found.outcome:
         return True
+    # Failure first, as the operator reads it: a Master that succeeded at the same instant as a
+    # worker failed does not save the gang.
     if _has_failed(found):
         found.outcome = ObjectOutcome.FAILED
     elif _leaders_succeeded(found.replicas):
@@ -58,6 +63,7 @@ def terminate(found: VirtualObject, now: float) -> None:
 def appear(found: VirtualObject, now: float) -> None:
     """Plan when the pods of a just unsuspended object appear."""
     for replica in found.replicas:
+        # The operator creates pods one after another, so a large gang is incomplete for a while.
         replica.appears_at = now + replica.rank * found.script.appear_seconds
 
 
@@ -65,6 +71,7 @@ def phase_of(replica: VirtualReplica, script: Script, now: float) -> ReplicaPhas
     """Give a settled replica's phase at an instant."""
     if replica.ended_at is not None:
         return ReplicaPhase.FAILED if replica.exit_code else ReplicaPhase.SUCCEEDED
+    # Order matters: an end outlasts a later termination, and a vanished pod has no phase at all.
     if replica.is_vanished or replica.appears_at is None:
         return ReplicaPhase.ABSENT
     if replica.terminating_at is not None:
@@ -114,6 +121,7 @@ def _script_ends(found: VirtualObject, now: float) -> Iterable[tuple[VirtualRepl
     script = found.script
     if script.outcome is Outcome.NEVER_STARTS:
         return ()
+    # Of each replica's own opening: a re-created one begins its whole course again.
     course = script.start_seconds + script.run_seconds
     ends = ((each, opened_at + course) for each, opened_at in _going(found))
     return sorted(
@@ -152,6 +160,7 @@ def end(replica: VirtualReplica, exit_code: int, at: float) -> None:
 def lose(found: VirtualObject, replicas: Iterable[VirtualReplica], message: str) -> None:
     """Let replicas vanish without a result."""
     for replica in replicas:
+        # What ended has its result; a node that is lost afterwards cannot take it back.
         if replica.ended_at is None:
             replica.is_vanished = True
             replica.message = message
@@ -167,5 +176,6 @@ def _is_alive(replica: VirtualReplica, now: float) -> bool:
 
 
 def _leaders_succeeded(replicas: list[VirtualReplica]) -> bool:
+    # all() needs somebody: a gang has a Master or at least one worker.
     leaders = [replica for replica in replicas if replica.pod_set == "Master"] or replicas
     return all(replica.ended_at is not None for replica in leaders)

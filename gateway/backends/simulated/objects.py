@@ -98,6 +98,7 @@ def new_object(launch: Launch, uid: str, script: Script) -> VirtualObject:
 
 def assign(launch: Launch, replica: VirtualReplica, now: float) -> None:
     """Open a replica's gate onto its place in the launch."""
+    # By rank rather than by position: a launch need not list its pods in order.
     pod = next(pod for pod in launch.pods if pod.rank == replica.rank)
     replica.node = pod.node
     replica.environment = plan_environment(launch, pod)
@@ -120,6 +121,7 @@ def from_json(document: Mapping[str, Any]) -> VirtualCluster:
 
 
 def _object(entry: Mapping[str, Any]) -> VirtualObject:
+    # Unknown keys raise: a file of a newer release is refused rather than half understood.
     script = Script(**{**entry["script"], "outcome": Outcome(entry["script"]["outcome"])})
     replicas = [VirtualReplica(**replica) for replica in entry["replicas"]]
     return VirtualObject(**{**entry, "script": script, "replicas": replicas})

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from gateway.errors import ClusterRejected
 
+# Annotations, so that one manifest runs here as scripted and elsewhere as it is.
 PREFIX: Final = "simulated.training-gateway.io/"
 
 
@@ -52,6 +53,7 @@ def read_script(manifest: Mapping[str, Any], defaults: Script) -> Script:
     values = _scripted(manifest)
     known = [key for key in _READERS if key in values]
     fields = {key.replace("-", "_"): _READERS[key](key, values.pop(key)) for key in known}
+    # A misspelt key would silently give the default course, and a replay that proves nothing.
     for unknown, text in values.items():
         raise _refused(unknown, text, "no such script key")
     return replace(defaults, **fields)
@@ -76,12 +78,14 @@ def _seconds(key: str, text: str) -> float:
         seconds = float(text)
     except ValueError:
         raise _refused(key, text, "not a number of seconds") from None
+    # float() reads "nan" and "inf", and no instant compares with either as time should.
     if not math.isfinite(seconds) or seconds < 0:
         raise _refused(key, text, "not a finite number of seconds from 0")
     return seconds
 
 
 def _index(key: str, text: str) -> int:
+    # isdecimal, for int("²") raises although "²".isdigit() holds.
     if not text.isdecimal():
         raise _refused(key, text, "not a rank from 0")
     return int(text)
