@@ -1,6 +1,7 @@
 """Valid objects of the core in one line each; a test overrides only what it is about."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -111,15 +112,33 @@ def a_waiting_list(
     """Give waiting jobs of (queue index, gang, priority); ids from 1, older first."""
     classes = tuple(dict.fromkeys(gang for _, gang, _ in jobs))
     index = {gang: position for position, gang in enumerate(classes)}
-    return WaitingJobs(
-        job_id=np.arange(1, len(jobs) + 1, dtype=np.int64),
-        version=np.ones(len(jobs), dtype=np.int64),
-        queue=np.array([queue for queue, _, _ in jobs], dtype=np.int32),
-        request_class=np.array([index[gang] for _, gang, _ in jobs], dtype=np.int32),
-        priority=np.array([priority for _, _, priority in jobs], dtype=np.int64),
-        submitted_us=np.array(submitted or range(1, len(jobs) + 1), dtype=np.int64),
-        classes=classes,
+    return waiting_jobs(
+        classes,
+        queue=[queue for queue, _, _ in jobs],
+        request_class=[index[gang] for _, gang, _ in jobs],
+        priority=[priority for _, _, priority in jobs],
+        submitted_us=submitted or range(1, len(jobs) + 1),
     )
+
+
+def waiting_jobs(
+    classes: tuple[RequestClass, ...], users: tuple[str, ...] = ("ann",), **columns: Sequence[int]
+) -> WaitingJobs:
+    """Give waiting jobs by column; ids from 1, version 1, and 0 in every column left out."""
+    count = len(columns["queue"])
+    filled = {
+        "job_id": range(1, count + 1),
+        "version": [1] * count,
+        **dict.fromkeys(("priority", "submitted_us", "user", "rank"), [0] * count),
+        **dict.fromkeys(("eligible_us", "deadline_us", "expected_seconds"), [0] * count),
+        **columns,
+    }
+    small = {"queue", "request_class", "user"}
+    arrays: dict[str, Any] = {
+        name: np.array(values, dtype=np.int32 if name in small else np.int64)
+        for name, values in filled.items()
+    }
+    return WaitingJobs(**arrays, users=users, classes=classes)
 
 
 def a_snapshot(

@@ -30,6 +30,11 @@ class JobRow(NamedTuple):
     submitted_us: int
     state: JobState
     is_quarantined: bool
+    user: str = ""
+    rank: int = 0
+    eligible_us: int = 0
+    deadline_us: int = 0
+    expected_seconds: int = 0
 
 
 class ClassRow(NamedTuple):
@@ -48,6 +53,10 @@ class ChargeRow(NamedTuple):
     resource: str
     amount: int
     is_live: bool
+    user: str = ""
+    reserved_us: int = 0
+    closed_us: int = 0
+    """0 while it is live."""
 
 
 class DefinitionRows(NamedTuple):
@@ -167,6 +176,8 @@ class Mirror:
         class_index = {class_id: index for index, class_id in enumerate(class_ids)}
         queue_index = {queue.name: i for i, queue in enumerate(self.definitions.queues)}
         rows = self._placeable(queue_index, class_index)
+        users = tuple(sorted({job.user for job in rows}))
+        user_index = {user: index for index, user in enumerate(users)}
         return WaitingJobs(
             job_id=int_column(rows, "job_id"),
             version=int_column(rows, "version"),
@@ -174,6 +185,12 @@ class Mirror:
             request_class=np.array([class_index[job.class_id] for job in rows], dtype=np.int32),
             priority=int_column(rows, "priority"),
             submitted_us=int_column(rows, "submitted_us"),
+            user=np.array([user_index[job.user] for job in rows], dtype=np.int32),
+            rank=int_column(rows, "rank"),
+            eligible_us=int_column(rows, "eligible_us"),
+            deadline_us=int_column(rows, "deadline_us"),
+            expected_seconds=int_column(rows, "expected_seconds"),
+            users=users,
             classes=tuple(self.classes[class_id] for class_id in class_ids),
         )
 

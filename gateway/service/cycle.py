@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import structlog
 
 from gateway.core.admission import CyclePlan, Policies, Snapshot, plan_cycle
-from gateway.core.jobs.columns import WaitingJobs
 from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
 from gateway.db.state import next_serial
@@ -110,26 +109,15 @@ def _isolate(gateway: Gateway, snapshot: Snapshot, now_us: int) -> bool:
     """Set aside every class that cannot be decided on by itself; True when there was one."""
     found = False
     for index in range(len(snapshot.waiting.classes)):
-        alone = replace(snapshot, waiting=_only(snapshot.waiting, index))
+        alone = replace(
+            snapshot, waiting=snapshot.waiting.take(snapshot.waiting.request_class == index)
+        )
         try:
             plan_cycle(alone, Policies(), now_us, 1)
         except Exception as error:  # noqa: BLE001 - whatever it is, it stays with its own jobs
             found = True
             _set_aside(gateway, alone.waiting.job_id.tolist(), error)
     return found
-
-
-def _only(waiting: WaitingJobs, class_index: int) -> WaitingJobs:
-    rows = waiting.request_class == class_index
-    return WaitingJobs(
-        job_id=waiting.job_id[rows],
-        version=waiting.version[rows],
-        queue=waiting.queue[rows],
-        request_class=waiting.request_class[rows],
-        priority=waiting.priority[rows],
-        submitted_us=waiting.submitted_us[rows],
-        classes=waiting.classes,
-    )
 
 
 def _set_aside(gateway: Gateway, job_ids: Iterable[int], error: Exception) -> None:

@@ -9,7 +9,6 @@ from gateway.core.admission import Admit, CyclePlan, Snapshot, Usage
 from gateway.core.devices.fleet import Fleet
 from gateway.core.jobs.request import PodSetRequest, RequestClass
 from gateway.core.resources import plus
-from tests.properties.strategies import chosen_rows
 
 
 def request_of(snapshot: Snapshot, job_id: int) -> RequestClass:
@@ -55,7 +54,7 @@ def applied(snapshot: Snapshot, plan: CyclePlan) -> Snapshot:
             Usage(queue=queue, flavor=flavor, resource=resource, amount=amount)
             for (queue, flavor, resource), amount in usage.items()
         ),
-        waiting=chosen_rows(snapshot.waiting, stay),
+        waiting=snapshot.waiting.take(stay),
         fleet=replace(fleet, free=free, gpu_free=gpus, nic_free=nics),
     )
 

@@ -19,7 +19,7 @@ from gateway.core.jobs.request import PodSetRequest, RequestClass
 from gateway.core.queues.definitions import Cohort, Flavor, Queue, Quota
 from gateway.core.resources import amounts
 from gateway.core.vocabulary import UNLIMITED, DeviceHealth, DeviceKind, PairRule, QueueState
-from tests.builders import a_device, a_fleet, a_node
+from tests.builders import a_device, a_fleet, a_node, waiting_jobs
 
 Item = TypeVar("Item")
 Tree = tuple[tuple[Queue, ...], tuple[Cohort, ...]]
@@ -153,14 +153,13 @@ def a_random_waiting_list(dice: Dice, queue_count: int, count: int) -> WaitingJo
     def column(low: int, high: int) -> list[int]:
         return [dice.number(low, high) for _ in range(count)]
 
-    return WaitingJobs(
-        job_id=np.arange(1, count + 1, dtype=np.int64),
-        version=np.array(column(1, 9), dtype=np.int64),
-        queue=np.array(column(0, queue_count - 1), dtype=np.int32),
-        request_class=np.array(column(0, len(classes) - 1), dtype=np.int32),
-        priority=np.array(column(-2, 2), dtype=np.int64),
-        submitted_us=np.array(column(0, 3), dtype=np.int64),
-        classes=classes,
+    return waiting_jobs(
+        classes,
+        version=column(1, 9),
+        queue=column(0, queue_count - 1),
+        request_class=column(0, len(classes) - 1),
+        priority=column(-2, 2),
+        submitted_us=column(0, 3),
     )
 
 
@@ -215,7 +214,7 @@ def machines(draw: st.DrawFn, most: int = 4) -> MachineType:
 
 def shuffled(snapshot: Snapshot, order: list[int]) -> Snapshot:
     """Give the same state with its jobs in another order and its definitions reversed."""
-    waiting = chosen_rows(snapshot.waiting, np.array(order, dtype=np.int64))
+    waiting = snapshot.waiting.take(np.array(order, dtype=np.int64))
     last = len(snapshot.queues) - 1
     return replace(
         snapshot,
@@ -224,17 +223,4 @@ def shuffled(snapshot: Snapshot, order: list[int]) -> Snapshot:
         flavors=snapshot.flavors[::-1],
         usage=snapshot.usage[::-1],
         waiting=replace(waiting, queue=(last - waiting.queue).astype(np.int32)),
-    )
-
-
-def chosen_rows(waiting: WaitingJobs, rows: np.ndarray) -> WaitingJobs:
-    """Give only these waiting jobs, in this order."""
-    return WaitingJobs(
-        job_id=waiting.job_id[rows],
-        version=waiting.version[rows],
-        queue=waiting.queue[rows],
-        request_class=waiting.request_class[rows],
-        priority=waiting.priority[rows],
-        submitted_us=waiting.submitted_us[rows],
-        classes=waiting.classes,
     )

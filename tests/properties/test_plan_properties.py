@@ -11,7 +11,7 @@ from gateway.core.queues.tree import QuotaTree
 from gateway.core.vocabulary import PairRule, Reason
 from tests.builders import a_fleet
 from tests.properties.applying import applied, joined, pods_of, request_of
-from tests.properties.strategies import Dice, a_random_node, chosen_rows, seeds, shuffled, snapshots
+from tests.properties.strategies import Dice, a_random_node, seeds, shuffled, snapshots
 
 BUDGET = 1000
 usual = settings(max_examples=100, deadline=None)
@@ -189,5 +189,5 @@ def test_a_job_alone_that_fits_is_started_at_once(snapshot: Snapshot) -> None:
     behind = {Reason.BEHIND_PRIORITY, Reason.BEHIND_FAIR_SHARE}
     for hold in [each for each in answer.holds if each.reason in behind]:
         alone = snapshot.waiting.job_id == hold.job_id
-        waiting = chosen_rows(snapshot.waiting, alone)
+        waiting = snapshot.waiting.take(alone)
         assert len(plan(replace(snapshot, waiting=waiting)).admits) == 1

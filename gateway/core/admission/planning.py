@@ -69,7 +69,7 @@ class _Cycle:
     def line_up(self) -> None:
         """Order each open queue's jobs."""
         snapshot = self.scene.snapshot
-        order = named("ordering", ORDERING, self.scene.policies.ordering)
+        order = named("ordering", ORDERING, "priority")
         for index, queue in enumerate(snapshot.queues):
             if queue.state is QueueState.OPEN:
                 rows = np.flatnonzero(snapshot.waiting.queue == index)

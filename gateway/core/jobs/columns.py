@@ -1,6 +1,6 @@
 """Waiting jobs as columns of equal length, because a million of them must stay cheap."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from gateway.core.jobs.request import RequestClass
 
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
+Bool = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,3 +42,11 @@ class WaitingJobs:
     def __len__(self) -> int:
         """Number of waiting jobs."""
         return len(self.job_id)
+
+    def take(self, rows: Bool | Int64) -> "WaitingJobs":
+        """Give only these rows, in this order; users and classes stay as they are."""
+        chosen = {name: getattr(self, name)[rows] for name in _COLUMNS}
+        return WaitingJobs(**chosen, users=self.users, classes=self.classes)
+
+
+_COLUMNS = tuple(each.name for each in fields(WaitingJobs) if each.name not in {"users", "classes"})

@@ -124,7 +124,7 @@ def test_nobody_waiting_gives_an_empty_plan() -> None:
     assert (answer.admits, answer.holds, answer.class_holds, answer.serial) == ((), (), (), 1)
 
 
-@pytest.mark.parametrize("kind", ["ordering", "fairness", "placement"])
+@pytest.mark.parametrize("kind", ["fairness", "placement"])
 def test_an_unknown_policy_is_refused(kind: str) -> None:
     policies = Policies(**{kind: "magic"})
     with pytest.raises(InvalidInput, match=f"unknown {kind} policy 'magic'"):
