@@ -52,6 +52,7 @@ def build_gateway(settings: Settings) -> Gateway:
 
 def build_backend(settings: Settings) -> LaunchBackend:
     """Make the back end that the settings name; only that one is imported."""
+    # A start with one back end must neither wait for nor need the libraries of another.
     from gateway.backends.virtual_fleet import virtual_fleet  # noqa: PLC0415 - see above
 
     match settings.backend:
@@ -115,12 +116,14 @@ def dev(settings: Settings, announce: Callable[[str], None] = print) -> None:
     """
     settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _locked(settings):
+        # Only here: a shared database is migrated by hand, before servers of the release start.
         upgrade(settings.url)
         token = new_token()
         tokens = settings.state_dir / "tokens"
         developer = Caller(name="developer", role=Role.ADMIN, namespaces=(EVERY_NAMESPACE,))
         _write_private(tokens, token_line(token, developer) + "\n")
         gateway = build_gateway(settings)
+        # Bound before it is announced: with --port 0 the kernel chooses, and keeps it for us.
         bound = _bind(settings)
         url = f"http://{settings.listen_host}:{bound.getsockname()[1]}"
         context = settings.state_dir / CONTEXT_FILE
@@ -134,6 +137,7 @@ def dev(settings: Settings, announce: Callable[[str], None] = print) -> None:
 
 @contextmanager
 def _locked(settings: Settings) -> Iterator[None]:
+    # A second server on one SQLite file would wait for every write of the first; told at once.
     lock = lock_sqlite(settings.url)
     try:
         yield
@@ -145,6 +149,7 @@ def _locked(settings: Settings) -> Iterator[None]:
 def _write_private(path: Path, text: str) -> None:
     """Write a file that only its owner may read, whole or not at all."""
     partial = path.with_suffix(".partial")
+    # The mode at creation: a chmod afterwards leaves an instant in which anybody can open it.
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
@@ -157,6 +162,7 @@ def _calm_collector() -> None:
     A batch of a thousand jobs would otherwise spend a third of its time in fruitless searches.
     """
     gc.collect()
+    # Collected first, for what is frozen is never looked at again, garbage included.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
 
@@ -164,6 +170,7 @@ def _calm_collector() -> None:
 def _bind(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.listen_host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
+    # Else a restart would be refused for a minute by the old connections in TIME_WAIT.
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((settings.listen_host, settings.listen_port))
@@ -194,6 +201,7 @@ def _run(
         )
     )
     if threading.current_thread() is threading.main_thread():
+        # A closed terminal must not end a server that was left running in it.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         # uvicorn raises the signal again after its own graceful stop; ours comes after that.
         signal.signal(signal.SIGTERM, lambda *_: None)

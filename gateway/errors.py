@@ -35,6 +35,8 @@ the same classes again. Fields carry the facts; nobody parses the text.
 from typing import ClassVar
 
 
+# Codes are part of the public surface: clients, alerts and scripts branch on them. A code is never
+# renamed or given to another class, and texts may change at any time.
 class GatewayError(Exception):
     """Base of all: a text for people, a stable `code`, and where, why and what to do next."""
 
@@ -51,6 +53,7 @@ class GatewayError(Exception):
         allowed: tuple[str, ...] = (),
     ) -> None:
         """Keep the facts; `pointer` is a JSON pointer into what was submitted."""
+        # The other facts stay out of args: a traceback should show one sentence, not a tuple.
         super().__init__(detail)
         self.detail = detail
         self.pointer = pointer
@@ -59,6 +62,7 @@ class GatewayError(Exception):
         self.allowed = allowed
 
 
+# A built-in beside it where one fits, so that code without this package's names can catch it.
 class InvalidInput(GatewayError, ValueError):
     """Something submitted is wrong."""
 
@@ -132,6 +136,7 @@ class Denied(GatewayError):
     status = 403
 
 
+# 404 for what the caller may not see too: a 403 would tell that it exists.
 class NotFound(GatewayError, LookupError):
     """No such object, or not for this caller."""
 
@@ -190,6 +195,7 @@ class ClusterUnreachable(Unavailable):
     code = "cluster_unreachable"
 
 
+# 502, not 422: the gateway accepted the job, and the refusal is of a server behind it.
 class ClusterRejected(GatewayError):
     """The cluster refused a request for good."""
 
@@ -230,6 +236,8 @@ class TimedOut(GatewayError, TimeoutError):
 
 def error_class(code: str) -> type[GatewayError]:
     """Give the class of a stable code; GatewayError itself for a code of a newer server."""
+    # From the root down, over subclasses of other modules too: one that keeps its parent's code
+    # is not reached before the parent, so both ends of the wire agree on the class.
     pending: list[type[GatewayError]] = [GatewayError]
     while pending:
         candidate = pending.pop()

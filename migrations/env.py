@@ -4,6 +4,7 @@ from alembic import context
 
 from gateway.db.tables import metadata
 
+# The caller's, never a URL of our own: it holds the migration lock and owns the transaction.
 connection = context.config.attributes["connection"]
 context.configure(
     connection=connection,

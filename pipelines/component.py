@@ -56,8 +56,11 @@ def run_training_job(  # noqa: PLR0913, PLR0917 - a component's inputs are its i
     # Only what was asked for, so that the job is the same as by any other way in.
     asked = {"queue": queue, "priority": priority}
     wishes: dict[str, Any] = {name: value for name, value in asked.items() if value}
+    # All three: kfp gives every task of a DAG that DAG's id, and names repeat between DAGs.
     key = f"kfp:{run_id}:{task_id}:{task_name}"
     job = client.submit(manifest, idempotency_key=key, **wishes)
+    # kfp retries alike after a lost pod and after a failed training. The key finds the same job for
+    # the first; the second must train again, once for each retry.
     if job.refresh().state in {"failed", "cancelled"}:
         retry = os.environ.get("KFP_RETRY_INDEX", "0")
         job = client.submit(manifest, idempotency_key=f"{key}:{retry}", **wishes)
@@ -70,6 +73,7 @@ def run_training_job(  # noqa: PLR0913, PLR0917 - a component's inputs are its i
     signal.signal(signal.SIGTERM, stop)
     print(f"job {job.id} in queue {job.view.queue}", flush=True)
     limit = timeout_seconds or None
+    # The wait first, so that a job in the queue is not asked for lines that it cannot have.
     job.wait(status={"running"}, timeout=limit)
     for line in job.logs(rank=0, follow=True):
         print(f"[rank 0] {line}", flush=True)

@@ -21,6 +21,7 @@ def training_step(  # noqa: PLR0913 - the step's settings are its interface
     """
     task = run_training_job(
         manifest=manifest,
+        # Each placeholder alone: the server resolves one only where it is the whole value.
         run_id=dsl.PIPELINE_JOB_ID_PLACEHOLDER,
         task_id=dsl.PIPELINE_TASK_ID_PLACEHOLDER,
         task_name=dsl.PIPELINE_TASK_NAME_PLACEHOLDER,
@@ -30,6 +31,7 @@ def training_step(  # noqa: PLR0913 - the step's settings are its interface
         timeout_seconds=timeout_seconds,
     )
     task.set_caching_options(enable_caching=False)
+    # It only waits and prints: without a request, a namespace's quota may refuse the pod.
     task.set_cpu_request("100m").set_memory_request("256Mi")
     if retries:
         task.set_retry(num_retries=retries)

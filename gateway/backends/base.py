@@ -33,6 +33,7 @@ __all__ = [
 class ForeignObject(ClusterRejected):
     """An object of this name exists that is not this attempt's; it is left alone."""
 
+    # A code of its own: the job is to be renamed or the stranger removed, a retry cannot help.
     code = "foreign_object"
 
 
@@ -107,6 +108,7 @@ class ReplicaPhase(StrEnum):
     """Asked to go, still there; may hold its devices."""
 
 
+# TERMINATING is not among them: a pod in its grace period still has its GPUs open.
 GONE_PHASES = frozenset({ReplicaPhase.ABSENT, ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED})
 """Phases in which a replica surely uses no device."""
 
@@ -118,6 +120,7 @@ class ReplicaSeen:
     pod_set: str
     index: int
     phase: ReplicaPhase
+    # Empty rather than None where nothing is known: it sorts, compares and prints without a case.
     uid: str = ""
     node: str = ""
     exit_code: int | None = None
@@ -151,9 +154,12 @@ class Observation:
     @property
     def are_pods_gone(self) -> bool:
         """Whether nothing of it can still use a device."""
+        # Of no replicas this holds: what never came to be holds nothing.
         return all(replica.phase in GONE_PHASES for replica in self.replicas)
 
 
+# Names with a launch, not an id alone: a gateway that restarts has nothing but its database, and a
+# back end must find, judge and repeat everything from what one call brings.
 class LaunchBackend(Protocol):
     """Where gangs run. Implementations: local processes, a virtual cluster, Kubeflow."""
 

@@ -12,10 +12,13 @@ from typing import Any
 
 def write_json(path: Path, document: Any) -> None:
     """Replace a file atomically and durably; raises OSError as the file system does."""
+    # Beside the target, since rename(2) is atomic within one file system only. Process and thread
+    # in the name: two writers of one path must not write into one file.
     fresh = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     with fresh.open("w", encoding="utf-8") as stream:
         json.dump(document, stream)
         stream.flush()
+        # The data before the name: ext4 and xfs may else show an empty file after a power cut.
         os.fsync(stream.fileno())
     fresh.replace(path)
     sync_folder(path.parent)
@@ -32,6 +35,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 def sync_folder(folder: Path) -> None:
     """Make the folder's entries durable."""
+    # A rename lives in the folder, so that is what has to reach the disk.
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -28,6 +28,7 @@ def plan_annotations(launch: Launch, pod: PlannedPod) -> dict[str, str]:
         "node": pod.node,
         "gpus": _identities(pod, DeviceKind.GPU),
         "nics": _identities(pod, DeviceKind.RDMA),
+        # Kind and ordinal too, for a program that counts devices as its driver numbers them.
         "devices": ",".join(
             f"{device.kind}:{device.ordinal}:{device.uuid or device.name}" for device in pod.devices
         ),
@@ -52,5 +53,7 @@ def _identities(pod: PlannedPod, kind: DeviceKind) -> str:
 
 
 def _identity(device: PlannedDevice) -> str:
+    # CUDA_VISIBLE_DEVICES takes UUIDs, which survive a reboot that numbers GPUs anew; NCCL knows
+    # an RDMA device by its name.
     uuid = device.uuid if device.kind is DeviceKind.GPU else ""
     return uuid or device.name

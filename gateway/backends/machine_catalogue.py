@@ -18,6 +18,8 @@ from gateway.core.resources import CPU, MEMORY, PODS
 from gateway.core.vocabulary import DeviceKind
 from gateway.errors import InvalidInput
 
+# A namespace of its own for version 5 ids (RFC 9562): the same node has the same GPUs after every
+# restart, and no other program makes the same ids.
 _UUIDS: Final = uuid.UUID("6b3c4b6e-5d0a-5f0e-9a7e-3f1b6f6f2f10")
 _BYTES_PER_GIB: Final = 1024**3
 
@@ -55,8 +57,10 @@ def machine(name: str) -> Machine:
     return found
 
 
+# Frozen values behind a read-only mapping, so that all callers can share one reading.
 @cache
 def _catalogue() -> Mapping[str, Machine]:
+    # By the package's resources: an installed wheel may be a zip file without paths.
     text = resources.files("gateway.backends").joinpath("data/machines.yaml").read_text("utf-8")
     document: Mapping[str, Mapping[str, Any]] = yaml.safe_load(text)
     return MappingProxyType({name: _machine(name, facts) for name, facts in document.items()})

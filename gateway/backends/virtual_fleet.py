@@ -13,8 +13,9 @@ from gateway.core.vocabulary import LABEL_PREFIX, DeviceHealth
 from gateway.errors import InvalidInput
 
 MACHINE_TYPE_LABEL: Final = LABEL_PREFIX + "machine-type"
+# A typing error such as 1000000xcpu should be a refusal, not a server without memory.
 MOST_NODES: Final = 100_000
-_PART = re.compile(r"(?:(?P<count>\d{1,6})x)?(?P<name>[a-z][a-z0-9-]*)")
+_PART = re.compile(r"(?:(?P<count>[0-9]{1,6})x)?(?P<name>[a-z][a-z0-9-]*)")
 _UUIDS: Final = uuid.UUID("0f4f2a52-8c55-5b61-8d1c-5f3f0a9c9f10")
 
 

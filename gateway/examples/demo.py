@@ -30,6 +30,7 @@ MANIFESTS = ("digits.yaml", "digits-wide.yaml", "digits-late.yaml")
 START_SECONDS = 30
 JOB_SECONDS = 120
 CONSOLE = Console(highlight=False, soft_wrap=True)
+# `make` prepared a virtual environment that the user's shell does not know: name its programs.
 NEXT_STEPS = """\
 What to type next:
   make dev                      keep a gateway running here; then, in another terminal:
@@ -81,6 +82,7 @@ def manifest(name: str) -> Path:
 def wait_until_decided(jobs: list[JobHandle]) -> None:
     """Wait until two jobs hold devices and the third says why it waits."""
     deadline = time.monotonic() + START_SECONDS
+    # Polled, as a user's script would: the demonstration knows nothing but the public surface.
     while time.monotonic() < deadline:
         states = [job.refresh().state for job in jobs]
         if all(state == "running" for state in states[:2]) and jobs[2].reason:
@@ -105,6 +107,7 @@ def gateway(folder: Path) -> Iterator[Client]:
     """Start a gateway, and stop it and everything it started at the end."""
     command = [sys.executable, "-m", "gateway", "dev", "--port", "0"]
     command += ["--state-dir", str(folder), "--fleet", FLEET]
+    # Into a file, not a pipe: nobody reads while jobs train, and a full pipe would stop the server.
     log = (folder / "gateway.log").open("w")
     is_fine = False
     server = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ})
@@ -115,6 +118,7 @@ def gateway(folder: Path) -> Iterator[Client]:
             is_fine = True
     finally:
         if not is_fine:
+            # The folder goes with this block, and with it the only word on what went wrong.
             sys.stderr.write((folder / "gateway.log").read_text()[-4000:])
         server.send_signal(signal.SIGTERM)
         server.wait(timeout=30)
@@ -124,6 +128,7 @@ def gateway(folder: Path) -> Iterator[Client]:
 def read_context(file: Path, server: "subprocess.Popen[bytes]") -> tuple[str, str]:
     """Wait for the file in which the server says where it is."""
     deadline = time.monotonic() + START_SECONDS
+    # The file is renamed into place whole, so that it is complete once it exists.
     while time.monotonic() < deadline and server.poll() is None:
         if file.exists():
             context = json.loads(file.read_text())

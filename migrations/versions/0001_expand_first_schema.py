@@ -14,7 +14,9 @@ down_revision: str | None = None
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
+# On PostgreSQL JSONB, which compares and indexes by content; SQLite keeps the text.
 Json = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
+# SQLite numbers rows by itself only where the type is exactly INTEGER PRIMARY KEY.
 Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
@@ -24,6 +26,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    # Children before their parents, as the foreign keys demand.
     for table in reversed(TABLES):
         op.drop_table(table)
 
@@ -56,10 +59,12 @@ def _create_gateway_state() -> None:
     op.create_table(
         "gateway_state",
         sa.Column("id", sa.Integer(), nullable=False),
+        # Raised by every change of definitions: a stored hold tells whether it is of today's rules.
         sa.Column("config_generation", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("cycle_serial", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("write_counter", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("is_inventory_complete", sa.Boolean(), server_default=sa.false(), nullable=False),
+        # Two rows would be two truths; the primary key and this make the row single.
         sa.CheckConstraint("id = 1", name=op.f("ck_gateway_state_single_row")),
         sa.PrimaryKeyConstraint("id", name="pk_gateway_state"),
     )
@@ -70,7 +75,9 @@ def _create_leader_lease() -> None:
         "leader_lease",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("holder", sa.String(length=128), server_default=sa.text("''"), nullable=False),
+        # The fence: a decision carries its leader's epoch, and none of an older one is accepted.
         sa.Column("epoch", sa.BigInteger(), server_default="0", nullable=False),
+        # Times are whole microseconds since 1970 in UTC: both databases compare them alike.
         sa.Column("expires_us", sa.BigInteger(), server_default="0", nullable=False),
         sa.CheckConstraint("id = 1", name=op.f("ck_leader_lease_single_row")),
         sa.PrimaryKeyConstraint("id", name="pk_leader_lease"),
@@ -85,6 +92,7 @@ def _create_nodes() -> None:
         sa.Column("uid", sa.String(length=64), nullable=False),
         sa.Column("machine_type", sa.String(length=63), nullable=False),
         sa.Column("health", sa.String(length=16), nullable=False),
+        # Set by an admin; `health` is what the cluster says, and neither overwrites the other.
         sa.Column("is_cordoned", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("cordon_reason", sa.Text(), server_default=sa.text("''"), nullable=False),
         sa.Column("is_present", sa.Boolean(), server_default=sa.true(), nullable=False),
@@ -92,6 +100,7 @@ def _create_nodes() -> None:
         sa.Column("taints", Json, nullable=False),
         sa.Column("seen_us", sa.BigInteger(), nullable=False),
         sa.Column("version", sa.BigInteger(), server_default="1", nullable=False),
+        # The writer's transaction (PostgreSQL) or counter: readers fetch only what changed since.
         sa.Column("xact_id", sa.BigInteger(), nullable=False),
         sa.CheckConstraint(
             "health IN ('healthy', 'cordoned', 'unhealthy')", name=op.f("ck_nodes_health")
@@ -140,6 +149,7 @@ def _create_devices() -> None:
         sa.Column("kind", sa.String(length=8), nullable=False),
         sa.Column("ordinal", sa.Integer(), nullable=False),
         sa.Column("name", sa.String(length=63), nullable=False),
+        # Text defaults are empty strings, not NULL: no UUID known is no third truth value.
         sa.Column("uuid", sa.String(length=128), server_default=sa.text("''"), nullable=False),
         sa.Column(
             "pci_address", sa.String(length=32), server_default=sa.text("''"), nullable=False
@@ -160,7 +170,9 @@ def _create_devices() -> None:
         ),
         sa.CheckConstraint("kind IN ('gpu', 'rdma')", name=op.f("ck_devices_kind")),
         sa.CheckConstraint(
-            "units_free >= 0 AND units_free <= units_total", name=op.f("ck_devices_units_range")
+            # Judged at each statement: no two reservations can take the same units, in any order.
+            "units_free >= 0 AND units_free <= units_total",
+            name=op.f("ck_devices_units_range"),
         ),
         sa.ForeignKeyConstraint(["node_id"], ["nodes.id"], name="fk_devices_node_id"),
         sa.PrimaryKeyConstraint("id", name="pk_devices"),
@@ -178,6 +190,7 @@ def _create_jobs() -> None:
         sa.Column("namespace", sa.String(length=63), nullable=False),
         sa.Column("queue", sa.String(length=63), nullable=False),
         sa.Column("user_name", sa.String(length=128), nullable=False),
+        # NULL where none was sent: NULLs differ in a unique constraint, so such jobs never collide.
         sa.Column("idempotency_key", sa.String(length=255), nullable=True),
         sa.Column("spec", Json, nullable=False),
         sa.Column("spec_digest", sa.String(length=64), nullable=False),
@@ -206,6 +219,7 @@ def _create_jobs() -> None:
         sa.Column("ended_us", sa.BigInteger(), nullable=True),
         sa.Column("xact_id", sa.BigInteger(), nullable=False),
         sa.CheckConstraint(
+            # Each side implies the other, so that no half of a transition is stored.
             "(state = 'stopping') = (stop_outcome IS NOT NULL)",
             name=op.f("ck_jobs_stopping_outcome"),
         ),
@@ -222,6 +236,7 @@ def _create_jobs() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_jobs"),
         sa.UniqueConstraint("uid", name="uq_jobs_uid"),
         sa.UniqueConstraint(
+            # Of the user, so that nobody can meet or guess another's key.
             "user_name",
             "namespace",
             "idempotency_key",
@@ -237,6 +252,7 @@ def _index_jobs() -> None:
     op.create_index("ix_jobs_state_id", "jobs", ["state", "id"], unique=False)
     op.create_index("ix_jobs_xact_id", "jobs", ["xact_id"], unique=False)
     op.create_index(
+        # A partial index: a name is taken while its job lives, and free again once it has ended.
         "uq_jobs_live_name",
         "jobs",
         ["namespace", "name"],
@@ -254,6 +270,7 @@ def _create_node_amounts() -> None:
         sa.Column("total", sa.BigInteger(), nullable=False),
         sa.Column("foreign_use", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("free", sa.BigInteger(), nullable=False),
+        # Kept as a sum rather than counted from assignments: one row says no to one node too full.
         sa.CheckConstraint("free >= 0", name=op.f("ck_node_amounts_free_not_negative")),
         sa.ForeignKeyConstraint(["node_id"], ["nodes.id"], name="fk_node_amounts_node_id"),
         sa.PrimaryKeyConstraint("node_id", "resource", name="pk_node_amounts"),
@@ -338,6 +355,7 @@ def _create_attempts() -> None:
     )
     op.create_index("ix_attempts_phase", "attempts", ["phase"], unique=False)
     op.create_index(
+        # One open attempt for each job: a leader that lost its lease cannot launch it twice.
         "uq_attempts_live_job",
         "attempts",
         ["job_id"],
@@ -362,6 +380,7 @@ def _create_events() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_events"),
     )
     op.create_index("ix_events_job_id_id", "events", ["job_id", "id"], unique=False)
+    # Readers go on by (xact_id, id), up to the oldest open transaction: lower ids may commit later.
     op.create_index("ix_events_xact_id_id", "events", ["xact_id", "id"], unique=False)
 
 
@@ -394,6 +413,7 @@ def _create_assignments() -> None:
         ),
     )
     op.create_index(
+        # Ended rows stay for the account and grow for ever; the question is of living ones.
         "ix_assignments_live_node",
         "assignments",
         ["node_id"],
@@ -454,6 +474,8 @@ def _create_device_grants() -> None:
         "ix_device_grants_assignment_id", "device_grants", ["assignment_id"], unique=False
     )
     op.create_index(
+        # The last judge: of two reservations of one whole device the second insert fails, whoever
+        # decided it and by whatever view of the fleet.
         "uq_device_grants_whole_device",
         "device_grants",
         ["device_id"],

@@ -14,6 +14,7 @@ depends_on: str | Sequence[str] | None = None
 
 EVENTS_ARE_APPEND_ONLY = {
     "sqlite": (
+        # SQLite has row triggers only, and refuses to name two events in one.
         """CREATE TRIGGER events_no_update BEFORE UPDATE ON events
         BEGIN SELECT RAISE(ABORT, 'events are append-only'); END""",
         """CREATE TRIGGER events_no_delete BEFORE DELETE ON events
@@ -22,6 +23,7 @@ EVENTS_ARE_APPEND_ONLY = {
     "postgresql": (
         """CREATE FUNCTION events_append_only() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION 'events are append-only'; END $$""",
+        # For the statement: TRUNCATE fires no row trigger.
         """CREATE TRIGGER events_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON events
         FOR EACH STATEMENT EXECUTE FUNCTION events_append_only()""",
     ),

@@ -46,6 +46,7 @@ spec:
 """
 
 
+# A training is no step's own process, so the pipeline's pods need no GPU of their own.
 @dsl.pipeline(name="digits", description="A data-parallel training through the gateway.")
 def digits_pipeline(gateway_url: str = "", queue: str = "") -> str:
     """Train once and give the job's id.

@@ -14,6 +14,8 @@ import numpy as np
 
 from gateway.examples.digits.data import Floats
 
+# Network byte order without padding: magic, rank, number of ranks. What connects by chance, a port
+# scanner or a rank of another gang, does not say this.
 GREETING: Final = struct.Struct("!8sII")
 MAGIC: Final = b"digits01"
 MEET_SECONDS: Final = 60.0
@@ -50,6 +52,8 @@ class SocketSum:
         if self._place.rank:
             _send(self._peers[0], vector, 0)
             return _receive(self._peers[0], len(vector), 0)
+        # Addition of floats is not associative: at one place and in a fixed order, so that the
+        # parameters of all ranks stay equal to the last bit and need no broadcast.
         total = vector.copy()
         for rank, peer in enumerate(self._peers, start=1):
             total += _receive(peer, len(vector), rank)
@@ -95,6 +99,7 @@ def _gather(place: Place, deadline: float) -> list[socket.socket]:
 def _greeted(peer: socket.socket, world: int) -> int | None:
     """Read who it is; None for anybody who is not of this gang."""
     peer.settimeout(REPLY_SECONDS)
+    # One small message each way per step: Nagle's algorithm would wait 40 ms for the delayed ACK.
     peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         magic, rank, its_world = GREETING.unpack(_read(peer, GREETING.size))
@@ -110,6 +115,7 @@ def _join(place: Place, deadline: float) -> socket.socket:
         try:
             peer = socket.create_connection((place.address, place.port), timeout=REPLY_SECONDS)
             break
+        # A Master's service has no address until its pod is ready: a failed lookup waits too.
         except OSError:
             if time.monotonic() > deadline:
                 raise PeerLost(f"rank 0 did not come within {MEET_SECONDS:g} s") from None
@@ -121,6 +127,7 @@ def _join(place: Place, deadline: float) -> socket.socket:
 
 def _send(peer: socket.socket, vector: Floats, rank: int) -> None:
     try:
+        # Little-endian whatever the machine, as both ends read it.
         peer.sendall(vector.astype("<f8").tobytes())
     except OSError as error:
         raise PeerLost(f"rank {rank} is gone: {error}") from error

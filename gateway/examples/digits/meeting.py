@@ -32,12 +32,14 @@ class TorchSum:
 
     def __init__(self) -> None:
         """Meet by MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, as torch reads them."""
+        # By name: the example must be importable, and typed, where torch is not installed.
         self._torch: Any = importlib.import_module("torch")
         self._ranks: Any = importlib.import_module("torch.distributed")
         self._ranks.init_process_group("gloo", timeout=timedelta(seconds=REPLY_SECONDS))
 
     def sum(self, vector: Floats) -> Floats:
         """Give the sum; torch raises RuntimeError when a rank went away."""
+        # from_numpy shares memory and all_reduce writes in place; the caller keeps its vector.
         total = self._torch.from_numpy(vector.copy())
         self._ranks.all_reduce(total)
         return np.asarray(total.numpy(), dtype=np.float64)
@@ -59,6 +61,7 @@ def read_place() -> Place:
 
 def gather(place: Place, way: str) -> Gathering:
     """Meet every other rank."""
+    # One rank alone sums nothing, so that torch's slow import is spared.
     has_torch = way != "sockets" and importlib.util.find_spec("torch") is not None
     if place.world > 1 and (has_torch or way == "torch"):
         return TorchSum()

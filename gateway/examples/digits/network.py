@@ -52,7 +52,9 @@ def loss_and_gradient(parameters: Floats, digits: Digits) -> tuple[float, Floats
     shape = layers(parameters)
     hidden, chances = _forward(shape, digits.images)
     rows = np.arange(len(digits))
+    # The smallest chance is not 0 in theory but in floats; log(0) would end the training in NaN.
     loss = -np.log(chances[rows, digits.labels] + 1e-12).sum()
+    # Softmax and cross-entropy together have the gradient (chance - truth).
     error = chances.copy()
     error[rows, digits.labels] -= 1.0
     back = (error @ shape.second.T) * (1.0 - hidden**2)
@@ -69,5 +71,6 @@ def correct(parameters: Floats, digits: Digits) -> int:
 def _forward(shape: Layers, images: Floats) -> tuple[Floats, Floats]:
     hidden = np.tanh(images @ shape.first + shape.first_bias)
     scores = hidden @ shape.second + shape.second_bias
+    # Less the greatest score: the quotient is the same, and exp cannot overflow.
     raised = np.exp(scores - scores.max(1, keepdims=True))
     return hidden, raised / raised.sum(1, keepdims=True)

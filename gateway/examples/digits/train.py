@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"{place.world} ranks met through {gathering.name}")
         accuracy = train(gathering, place, options)
         gathering.close()
+    # RuntimeError is what torch.distributed raises when a rank went away.
     except (PeerLost, RuntimeError) as error:
         say(f"rank {place.rank} gives up: {error}")
         return 1
@@ -49,6 +50,7 @@ def train(gathering: Gathering, place: Place, options: argparse.Namespace) -> fl
     for epoch in range(1, options.epochs + 1):
         loss = 0.0
         for chosen in batches(len(digits), options.batch, epoch):
+            # By the whole batch, not by this rank's part: the step is the same for any world size.
             batch_loss, gradient = summed(gathering, parameters, digits.pick(chosen), place)
             speed = options.momentum * speed - options.rate * gradient / len(chosen)
             parameters = parameters + speed
@@ -67,6 +69,7 @@ def summed(
     gathering: Gathering, parameters: Floats, batch: Digits, place: Place
 ) -> tuple[float, Floats]:
     """Give the loss and gradient of a whole batch, of which this rank computes its part."""
+    # Every world-th digit: parts differ by one at most, and an empty part sums to zero.
     part = batch.pick(np.arange(place.rank, len(batch), place.world))
     loss, gradient = network.loss_and_gradient(parameters, part)
     total = gathering.sum(np.concatenate([[loss], gradient]))
