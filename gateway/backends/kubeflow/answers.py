@@ -139,11 +139,17 @@ def _refusal(answer: Answer, verb: str, what: str, message: str) -> Exception:
     detail = f"the cluster refused to {verb} {what}: {message}"
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
         return _throttled(answer, f"the cluster throttles {verb} {what}: {message}")
-    if answer.status in TRANSIENT or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if _is_passing(answer.status):
         return ClusterUnreachable(f"the cluster could not {verb} {what}: {message}")
     if answer.status == HTTPStatus.FORBIDDEN and verb != "create":
         return AccessDenied(detail, hint=DOCTOR_HINT)
     return ClusterRejected(detail, hint=_hint(answer.status, message))
+
+
+def _is_passing(status: int) -> bool:
+    # The API server redirects nobody: a status below 400 is a proxy's word, such as a login page.
+    is_of_the_server = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
+    return status in TRANSIENT or not is_of_the_server
 
 
 def _hint(status: int, message: str) -> str:

@@ -97,7 +97,6 @@ class KubernetesTransport:
             body=body,
             headers=self._headers(request),
             preload_content=False,
-            # The API server redirects nobody; a login page of a proxy must not pass for an answer.
             redirect=False,
             timeout=urllib3.Timeout(connect=min(CONNECT_SECONDS, read_seconds), read=read_seconds),
         )

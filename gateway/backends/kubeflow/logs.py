@@ -16,7 +16,9 @@ WAIT_SECONDS = 1.0
 # How the API server says with a 400 that there is no log yet: the container waits for its image
 # or for init containers, or the pod has no node.
 WAITING = re.compile(b"is waiting to start|does not have a host assigned|PodInitializing")
-STAMP = re.compile(r".{4}-.{5}T.{9,}", re.DOTALL)
+# RFC 3339 with nanoseconds of fixed width, as the kubelet writes it: group 1 to the second, 2 the
+# zone, which is the node's own and not always Z. Equal widths make stamps of a node sort as text.
+STAMP = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8})(?:\.[0-9]+)?(Z|[+-][0-9:]{5})")
 
 
 class LogReader:
@@ -60,7 +62,8 @@ class LogReader:
             if not last:
                 return self._open(launch, planned, asked, idle_seconds)
             rest = {key: value for key, value in asked.items() if key != "tailLines"}
-            return self._open(launch, planned, {**rest, "sinceTime": f"{last[:19]}Z"}, idle_seconds)
+            since = STAMP.sub(r"\1\2", last)
+            return self._open(launch, planned, {**rest, "sinceTime": since}, idle_seconds)
 
         return self._followed(first, reopen)
 
@@ -110,9 +113,13 @@ class _Cursor:
         self.last = ""
 
     def new_lines(self, pieces: Iterator[bytes]) -> Iterator[str]:
-        """Give the lines after the last one; lines without a stamp as they come."""
+        """Give the lines after the last one of an earlier stream, or without a stamp, as they come.
+
+        Within one stream every line is new, also where the node's clock stood still or went back.
+        """
+        given = self.last
         for stamp, line in map(_stamped, _lines(pieces)):
-            if not stamp or stamp > self.last:
+            if not stamp or stamp > given:
                 self.last = stamp or self.last
                 yield line
 
