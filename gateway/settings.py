@@ -21,6 +21,7 @@ def default_state_dir() -> Path:
 class Settings(BaseSettings):
     """Settings of one gateway server."""
 
+    # Unknown variables of the prefix are left alone: the SDK and the command line have some too.
     model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, extra="ignore", frozen=True)
 
     state_dir: Path = Field(default_factory=default_state_dir)
@@ -39,6 +40,7 @@ class Settings(BaseSettings):
     """Nodes of the local and simulated back ends, as COUNTxMACHINE, comma separated."""
     kubeconfig: Path | None = None
     """Cluster credentials; without it the pod's own service account is used."""
+    # NoDecode, or pydantic-settings would want a JSON list in the environment.
     namespaces: Annotated[tuple[str, ...], NoDecode] = ()
     """Namespaces to work in, comma separated; empty is all that the service account may use."""
     pod_priority_class: str = ""
@@ -59,8 +61,11 @@ class Settings(BaseSettings):
     """Pace of launching and watching attempts."""
     inventory_seconds: float = Field(default=30.0, gt=0)
     """Pace of reading the fleet."""
+    # A successor waits this long after a crash; shorter, and a slow database costs the leadership.
     lease_seconds: float = Field(default=15.0, ge=3)
     """How long a leader leads without renewing."""
+    # A write that its leader has given up may still arrive: it must not outlive the next one's
+    # lease.
     cluster_call_seconds: float = Field(default=5.0, gt=0, le=5)
     """Longest single call to the cluster."""
     cycle_budget: int = Field(default=10_000, ge=1)

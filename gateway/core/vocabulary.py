@@ -31,6 +31,7 @@ class JobState(StrEnum):
     """A user cancelled it. Terminal."""
 
 
+# STOPPING is neither ended nor waiting: its outcome is known, but its devices are not free yet.
 TERMINAL_STATES: Final = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 WAITING_STATES: Final = frozenset({JobState.PENDING, JobState.HELD})
 HOLDING_STATES: Final = frozenset(
@@ -61,6 +62,8 @@ class JobEvent(StrEnum):
     """Ended while waiting, for example by its queue timeout."""
 
 
+# Stored in the same transaction that enters STOPPING: a gateway that dies meanwhile finds the
+# outcome and goes on, instead of deciding it a second time from what is left of the pods.
 class StopOutcome(StrEnum):
     """What a stopping job becomes once its pods are gone."""
 
@@ -73,6 +76,8 @@ class StopOutcome(StrEnum):
     """To held, with the next attempt."""
 
 
+# Written down before each call, never after: after a crash the phase says which call may have been
+# sent, and each of these calls can be repeated.
 class AttemptPhase(StrEnum):
     """The steps of one launch, in order; each is stored before the next is tried."""
 
@@ -90,6 +95,8 @@ class AttemptPhase(StrEnum):
     """Nothing of it is alive; devices are freed."""
 
 
+# Values are the public codes of `explain`, metrics and dashboards: new ones may come, none may be
+# renamed. Some are not given yet, and are listed so that clients can know them in time.
 class Reason(StrEnum):
     """Why a job waits, or why an attempt ended. A closed list."""
 
@@ -240,7 +247,10 @@ LABEL_PREFIX: Final = "training-gateway.io/"
 """Prefix of every label and annotation of the product."""
 ENVIRONMENT_PREFIX: Final = "TRAINING_GATEWAY_"
 """Prefix of every environment variable of the product."""
+# KEP-3521: a gate can be taken off a pod but never put on later, so the template carries it from
+# the start; until it goes, the scheduler does not even look at the pod.
 SCHEDULING_GATE: Final = LABEL_PREFIX + "reservation"
 """Scheduling gate that keeps each pod from starting before its devices are assigned."""
+# Also the largest amount that a pod may ask for, so that every request can be compared with it.
 UNLIMITED: Final = 2**62
 """An amount that stands for "no limit"; small enough that two of them do not overflow 64 bits."""

@@ -21,6 +21,7 @@ KUEUE_QUEUE: Final = KUEUE_PREFIX + "queue-name"
 _RUN_POLICY: Final = ("spec", "runPolicy")
 _SCHEDULING: Final = (*_RUN_POLICY, "schedulingPolicy")
 PLACES: Final = {
+    # Meant for gang schedulers; the operator reads them only when it is started with one.
     "queue": (*_SCHEDULING, "queue"),
     "priority_class": (*_SCHEDULING, "priorityClass"),
     "min_available": (*_SCHEDULING, "minAvailable"),
@@ -52,6 +53,7 @@ def settle(
     NotSupportedYet for a field that is not built.
     """
     settled = {claim.field: claim for claim in overrides}
+    # First: what an override replaces is not read any more, so it cannot disagree with it.
     for name in settled:
         _clear(manifest, name)
     for claim in _claims(manifest, options):
@@ -132,12 +134,15 @@ def _placed(document: Spot) -> Iterator[Claim]:
         spot = document.at(*path)
         if not spot.is_missing:
             yield Claim(name, FIELDS[name].value_of(spot), spot.pointer)
+    # Only true says something: the CRD's default writes `suspend: false` into every stored object,
+    # so an exported one would contradict its own annotation `hold: true`.
     suspend = document.at(*_SUSPEND)
     if suspend.flag():
         yield Claim("hold", True, suspend.pointer)
 
 
 def _annotation(key: str, spot: Spot) -> Claim:
+    # Kubernetes takes text only as annotation; `priority: 5` would be refused by the API server.
     spot.text_value()
     field = FIELDS.get(_annotated_field(key))
     if field is None:
@@ -157,6 +162,8 @@ def _unknown_annotation(written: str, spot: Spot) -> Exception:
 
 
 def _kueue_places(document: Spot) -> list[Spot]:
+    # Also on templates: Kueue's integration of plain pods reads the label there, and would gate
+    # each pod of a job that the gateway has started.
     places = [document.at("metadata", "labels"), document.at("metadata", "annotations")]
     for _, replica in document.at("spec", "pytorchReplicaSpecs").entries():
         metadata = replica.at("template", "metadata")
@@ -203,6 +210,7 @@ def _write_back(manifest: dict[str, Any], settled: Mapping[str, Claim]) -> None:
 
 def _is_kept(claim: Claim) -> bool:
     """True for what stays in the document where it was found."""
+    # The label itself is dropped, so what it said has to be kept as an annotation.
     is_kueue = claim.pointer.endswith(KUEUE_QUEUE.replace("/", "~1"))
     return claim.pointer.startswith(("/spec/", "/metadata/")) and not is_kueue
 

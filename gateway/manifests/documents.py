@@ -14,7 +14,6 @@ from gateway.manifests.suggesting import closest
 
 API_VERSION: Final = "kubeflow.org/v1"
 KIND: Final = "PyTorchJob"
-_OUTLINE: Final = ("apiVersion", "kind", "metadata", "spec", "status")
 _HINTS: Final = {
     "AppWrapper": "submit the PyTorchJob that it wraps",
     "TrainJob": "TrainJob is not built; submit a PyTorchJob of kubeflow.org/v1",
@@ -64,6 +63,7 @@ def require_job_kind(document: dict[str, Any], called: str) -> None:
 
 
 def _unpack(document: Any) -> Iterator[dict[str, Any]]:
+    # `kubectl get -o yaml` wraps in `kind: List`, the API itself in `kind: PyTorchJobList`.
     # Lists of lists are unpacked in a loop, so that none is nested too deeply.
     waiting = [document]
     while waiting:
@@ -72,6 +72,7 @@ def _unpack(document: Any) -> Iterator[dict[str, Any]]:
         if listed is None:
             yield value
         else:
+            # In front, so that jobs keep the order of the document: refusals count by it.
             waiting[:0] = listed
 
 

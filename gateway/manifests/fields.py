@@ -15,10 +15,14 @@ from gateway.core.vocabulary import LABEL_PREFIX, Guarantee, PairRule
 from gateway.errors import GatewayError, InvalidInput, NotSupportedYet
 from gateway.manifests.spot import Spot, is_number
 
+# The bound that Kubernetes sets for the values of users' PriorityClasses.
 MAX_PRIORITY: Final = 1_000_000_000
+# Ten years: as microseconds since the epoch it stays far below 64 bits, whatever it is added to.
 MAX_SECONDS: Final = 10 * 366 * 24 * 3600
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _TEXT_FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...]] = (
+    # `\Z`, because `$` would take a text that ends in a line break. `yes` and `on` stay texts: an
+    # annotation is no YAML, and Kubernetes' own annotations know only true and false.
     (re.compile(r"(true|false)\Z"), json.loads),
     (re.compile(r"[-+]?[0-9]{1,18}\Z"), int),
     (re.compile(r"[-+]?[0-9]{1,18}\.[0-9]{1,18}\Z"), float),
@@ -129,6 +133,8 @@ def _list(spot: Spot) -> Any:
 def _time(spot: Spot) -> str:
     text = spot.text()
     try:
+        # Without a zone it would be another instant on every machine that reads it. Kept as text,
+        # so that reading it again gives the same digest.
         is_aware = datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
         is_aware = False

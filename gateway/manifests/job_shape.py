@@ -12,12 +12,15 @@ from gateway.manifests import known_fields as known
 from gateway.manifests.spot import Spot, is_whole
 from gateway.manifests.suggesting import did_you_mean
 
+# The CRD has no enum for these two: a typo is stored, and then every pod is refused at creation.
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never", "ExitCode")
 CLEAN_POD_POLICIES: Final = ("None", "Running", "All")
+# The only other value, Kueue's multikueue, makes the operator ignore the job for good.
 OPERATOR: Final = "kubeflow.org/training-operator"
 RENDEZVOUS: Final = ("c10d", "etcd", "etcd-v2", "static")
 PROCESSES: Final = ("auto", "cpu", "gpu")
 MAX_REPLICAS: Final = 10_000
+# kubectl's copy of the whole object: as large again, and wrong as soon as a field is overridden.
 _DROPPED_ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -51,6 +54,7 @@ def check_job(document: Spot) -> dict[str, int]:
 
 def _check_metadata(metadata: Spot) -> None:
     known.refuse_unknown(metadata, known.METADATA)
+    # An owner's deletion would take a running gang along; a finalizer would keep a stopped one.
     for key in ("ownerReferences", "finalizers"):
         spot = metadata.at(key)
         why = f"{key} would let others decide when the job is deleted"
@@ -62,6 +66,8 @@ def _check_processes(spec: Spot) -> None:
     if spot.is_missing:
         return
     spot.demand(
+        # The CRD declares a string. Not turned to text here, for then the file would work through
+        # the gateway and fail with kubectl.
         not is_whole(spot.value),
         "the cluster takes nprocPerNode as text only",
         f'put it into quotes: "{spot.value}"',
@@ -100,6 +106,7 @@ def _check_scheduling(policy: Spot, total: int) -> None:
     known.refuse_unknown(policy, known.SCHEDULING_POLICY)
     least = policy.at("minAvailable")
     if not least.is_missing:
+        # One more than replicas: the Master counts.
         require_whole_gang(least, least.whole(1, MAX_REPLICAS + 1), total)
     resources = policy.at("minResources")
     resources.demand(
@@ -131,6 +138,7 @@ def _check_replicas(specs: Spot) -> dict[str, int]:
     for key, spot in specs.entries():
         _require_replica_type(key, spot)
     specs.demand(bool(specs.fields()), "the job has no replicas", "give Master, Worker or both")
+    # Master first, whatever the order of the document: ranks are counted in this order.
     given = [kind for kind in ReplicaType if kind in specs.value]
     return {kind: _check_replica(specs.at(kind), kind) for kind in given}
 
@@ -153,6 +161,8 @@ def _check_replica(replica: Spot, kind: ReplicaType) -> int:
     inner = template.at("spec", "restartPolicy")
     inner.text()
     inner.demand(
+        # It overwrites the template's with the replica's, which defaults to OnFailure, and only
+        # warns by an event that nobody reads.
         inner.value in {None, replica.at("restartPolicy").text()},
         "the operator ignores the restartPolicy of a pod template",
         f"move it up, beside replicas of {kind}",
@@ -163,6 +173,7 @@ def _check_replica(replica: Spot, kind: ReplicaType) -> int:
 
 def _replica_count(spot: Spot, kind: ReplicaType) -> int:
     count = spot.whole_or(1, 0, MAX_REPLICAS)
+    # The webhook's rule since 1.8: rank 0 is the one Master, and the rendezvous is its service.
     if kind is ReplicaType.MASTER:
         spot.demand(
             count == 1,
@@ -184,6 +195,7 @@ def _check_elastic(spec: Spot, counts: dict[str, int]) -> None:
     workers = counts.get(ReplicaType.WORKER, 0)
     if policy.is_missing:
         spec.at("pytorchReplicaSpecs").demand(
+            # The operator accepts it; its pods then start without an address to meet at.
             ReplicaType.MASTER in counts,
             "with neither a Master nor an elasticPolicy no pod gets MASTER_ADDR or RANK",
             "add a Master with replicas: 1, or an elasticPolicy",
@@ -212,6 +224,7 @@ def _check_elastic_range(policy: Spot, workers: int) -> None:
     lowest, highest = policy.at("minReplicas"), policy.at("maxReplicas")
     least = lowest.whole_or(workers, 1, MAX_REPLICAS)
     most = highest.whole_or(workers, 1, MAX_REPLICAS)
+    # First what is wrong by itself, then what is only not built.
     for spot, is_fine in ((lowest, least <= workers), (highest, workers <= most)):
         spot.demand(
             is_fine,

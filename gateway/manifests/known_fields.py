@@ -17,6 +17,8 @@ def _words(text: str) -> frozenset[str]:
 
 TOP: Final = _words("apiVersion kind metadata spec status")
 SPEC: Final = _words("pytorchReplicaSpecs runPolicy elasticPolicy nprocPerNode")
+# Names only, and as the API spells them: the CRD prunes an unknown field in silence, so
+# `cleanPodpolicy` would be stored without it and nobody would ever hear of it.
 RUN_POLICY: Final = _words(
     "activeDeadlineSeconds backoffLimit cleanPodPolicy managedBy schedulingPolicy suspend "
     "ttlSecondsAfterFinished"
@@ -56,12 +58,15 @@ CONTAINER: Final = _words(
 )
 RESOURCES: Final = _words("requests limits claims")
 AFFINITY: Final = _words("nodeAffinity podAffinity podAntiAffinity")
+# The first level that has a name wins: activeDeadlineSeconds and restartPolicy are fields of pods
+# too, but whoever writes one too high means the job's.
 _LEVELS: Final = (
     (SPEC, "spec"),
     (RUN_POLICY, "spec.runPolicy"),
     (SCHEDULING_POLICY, "spec.runPolicy.schedulingPolicy"),
     (ELASTIC_POLICY, "spec.elasticPolicy"),
     (REPLICA, "the replica spec"),
+    # A name that pods and containers share does not say where it was meant to go.
     (POD - CONTAINER, "the pod template's spec"),
     (CONTAINER - POD, "the container"),
     (_words("labels annotations"), "metadata"),

@@ -15,6 +15,8 @@ _MAX_DEPTH = 64
 
 def is_model(value: object) -> bool:
     """True for a generated model object."""
+    # What the OpenAPI generator writes into every class: attribute in Python -> name on the wire.
+    # Both clients have it and share no base class.
     return isinstance(getattr(value, "attribute_map", None), Mapping) and hasattr(value, "to_dict")
 
 
@@ -28,6 +30,7 @@ def model_to_plain(value: Any, depth: int = 0) -> Any:
         return {key: model_to_plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [model_to_plain(item, depth + 1) for item in value]
+    # datetime is a subclass of date; only fields that the server writes carry times.
     return value.isoformat() if isinstance(value, date) else value
 
 

@@ -12,10 +12,15 @@ from gateway.errors import UnsafeTemplate
 from gateway.manifests.fields import dns_label
 from gateway.manifests.spot import Spot
 
+# 63 - len("-worker-") - the digits of the last index - room for the attempt's own suffix:
+# 48 characters for up to 10 workers, 47 up to 100, 46 up to 1,000.
 MAX_DNS_LABEL: Final = 63
 ROOM_FOR_ATTEMPT: Final = 6
 _SERVICE: Final = len("-worker-")
+# RFC 1035, not RFC 1123: a Service's name may not begin with a digit, and the operator names
+# the Services after the job. A PyTorchJob `3d-unet` would be stored and never find its Master.
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+# An empty value is a value: labels are often mere marks.
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _KEY: Final = re.compile(
     r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -24,12 +29,14 @@ _KEY: Final = re.compile(
 
 def longest_name(workers: int) -> int:
     """Give how long a name may be so that every replica's service and the attempt still fit."""
+    # Replica indexes begin at 0: ten workers still need one digit.
     digits = len(str(max(workers - 1, 0)))
     return MAX_DNS_LABEL - _SERVICE - digits - ROOM_FOR_ATTEMPT
 
 
 def is_fitting_name(name: str, workers: int) -> bool:
     """Whether `require_name` would take this name."""
+    # `fullmatch`, because `$` would also match before a line break at the end.
     return len(name) <= longest_name(workers) and _NAME.fullmatch(name) is not None
 
 
@@ -57,6 +64,7 @@ def require_name(metadata: Spot, workers: int) -> str:
 
 
 def _nameless_hint(metadata: Spot) -> str:
+    # The server would make up a name at each create; a retry could then never meet its own object.
     if metadata.at("generateName").is_missing:
         return "give metadata.name"
     return "generateName is not used here: give metadata.name"

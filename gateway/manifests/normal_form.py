@@ -14,6 +14,8 @@ from gateway.manifests.spot import Spot
 def refuse_meaningless_nulls(manifest: dict[str, Any]) -> None:
     """Refuse an explicit null where a value must have been meant: a count or a quantity."""
     for _, replica in Spot(manifest).at("spec", "pytorchReplicaSpecs").entries():
+        # Kubernetes reads null as absent, so `replicas: ${WORKERS}` left empty by a template engine
+        # would train on one pod, and an empty GPU count on none.
         replica.at("replicas").demand(
             replica.fields().get("replicas", 1) is not None,
             "the number of replicas is empty",
@@ -31,8 +33,11 @@ def write_implied(manifest: dict[str, Any], namespace: str) -> None:
     """Write down what the document implies: namespace, counts, quantities as text."""
     manifest["metadata"].setdefault("namespace", namespace)
     for _, replica in Spot(manifest).at("spec", "pytorchReplicaSpecs").entries():
+        # The operator's webhook sees the raw object, before any default: a Master without a written
+        # `replicas: 1` is refused there.
         replica.value.setdefault("replicas", 1)
         for name, quantities, spot in _quantities(replica):
+            # The CRD's quantities are int-or-string: a JSON 0.5 is refused.
             if isinstance(spot.value, float):
                 quantities.value[name] = str(spot.value)
 

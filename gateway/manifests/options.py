@@ -40,4 +40,5 @@ class ReadOptions:
 
     def is_rdma(self, resource: str) -> bool:
         """True for a resource name that counts NICs."""
+        # Not `fnmatch`, which folds case on Windows: the SDK must read there what the server reads.
         return any(fnmatchcase(resource, pattern) for pattern in self.rdma_resource_names)

@@ -36,6 +36,7 @@ def apply_to_short_form(document: dict[str, Any], overrides: dict[str, Any]) -> 
 
 def _replaced(document: dict[str, Any], overrides: dict[str, Any], key: str) -> Any:
     both = document.get(key), overrides[key]
+    # A list of env replaces the whole: its order and its references could not be merged safely.
     if key not in _MERGED or not all(isinstance(each, dict) for each in both):
         return overrides[key]
     return {**document[key], **overrides[key]}
@@ -43,6 +44,7 @@ def _replaced(document: dict[str, Any], overrides: dict[str, Any], key: str) -> 
 
 def refuse_template_keys(overrides: dict[str, Any]) -> None:
     """Refuse overrides that only the short form can take."""
+    # It may have several templates and containers: which image is meant, nobody can say.
     for key in _given(overrides, TEMPLATE_KEYS):
         raise (
             Spot(overrides)

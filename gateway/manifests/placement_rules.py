@@ -55,6 +55,7 @@ def _refuse_pod_rules(pod: Spot) -> None:
     affinity = pod.at("affinity")
     refuse_unknown(affinity, AFFINITY)
     for kind in ("podAffinity", "podAntiAffinity"):
+        # Preferred rules pass: they only rank nodes, and the gates leave one node to choose from.
         rules = affinity.at(kind, _REQUIRED)
         rules.demand(
             not rules.items(),
@@ -64,11 +65,13 @@ def _refuse_pod_rules(pod: Spot) -> None:
     for rule in pod.at("topologySpreadConstraints").items():
         mode = rule.at("whenUnsatisfiable")
         mode.demand(
+            # Missing is not fine: the API has no default for it and would refuse the pod.
             mode.value == "ScheduleAnyway",
             "a hard spread cannot be promised for a gang that is placed as a whole",
             "write whenUnsatisfiable: ScheduleAnyway, or remove the constraint",
             allowed=("ScheduleAnyway",),
         )
+    # The pin to the chosen node is a required node affinity, which this scheduler obeys.
     scheduler, gates = pod.at("schedulerName"), pod.at("schedulingGates")
     scheduler.demand(
         scheduler.text() in {"", SCHEDULER},
@@ -90,6 +93,7 @@ def _node_affinity(required: Spot) -> NodeTerms:
         "a required node affinity has no term",
         "add a term or remove it",
     )
+    # Terms are alternatives, the expressions of one term all hold (core/v1 NodeSelectorTerm).
     return tuple(map(_term, terms.items()))
 
 
@@ -100,6 +104,7 @@ def _term(term: Spot) -> tuple[NodeRequirement, ...]:
         "matchFields binds to single nodes by name",
         "use matchExpressions on the label kubernetes.io/hostname",
     )
+    # An empty term matches nothing, not everything: the job would wait for ever.
     expressions.demand(
         bool(expressions.items()), "an empty term matches no node", "add an expression"
     )
@@ -144,6 +149,8 @@ def _toleration(spot: Spot) -> TolerationSpec:
 def _host_ports(pod: Spot) -> tuple[int, ...]:
     """Give the ports that a pod takes of its node; on the host network every port is one."""
     containers = [*pod.at("containers").items(), *pod.at("initContainers").items()]
+    # On the host network the API server copies every containerPort into hostPort, so two such pods
+    # can share a node only if all their ports differ.
     if not pod.at("hostNetwork").flag():
         return tuple(sorted(_declared(containers, "hostPort")))
     ports = _declared(containers, "containerPort")

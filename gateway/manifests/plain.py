@@ -13,11 +13,14 @@ from typing import Any, Final
 from gateway.errors import BodyTooLarge
 from gateway.manifests.spot import MAX_INT64, Spot
 
+# A PyTorchJob is about 15 levels deep. The bound lets everything after it recurse without care.
 MAX_DEPTH: Final = 64
 MAX_NODES: Final = 50_000
 """Mappings, lists, texts and numbers in one document; more only come from aliases."""
+# PostgreSQL's text has no NUL, and half of a surrogate pair has no UTF-8.
 _UNSTORABLE: Final = re.compile("[\\x00\\ud800-\\udfff]")
 """No database stores these."""
+# Looked up by exact type: True is an int too, and would come out as 1.
 _AS_IS: Final = frozenset({bool, NoneType})
 _Trail = tuple[Any, Any] | None
 """(trail of the container, key) of a value; None at the top."""
@@ -44,6 +47,8 @@ class _Copier:
         return _text(value, trail) if isinstance(value, str) else _number(value, trail)
 
     def _count(self, trail: _Trail, depth: int) -> None:
+        # Counted as it copies: a Python object may hold one list a thousand times, and written out
+        # that is a thousand lists.
         self._left -= 1
         if self._left < 0:
             raise BodyTooLarge(
@@ -69,6 +74,7 @@ def plain(value: object) -> Any:
 def without_nulls(value: Any) -> Any:
     """Give the same data without keys whose value is null, which Kubernetes reads as absent."""
     if isinstance(value, dict):
+        # Keys only: in a list places mean something, so a null there stays to be refused.
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     return list(map(without_nulls, value)) if isinstance(value, list) else value
 
@@ -105,10 +111,12 @@ def _number(value: object, trail: _Trail) -> int | float:
 def _real(value: float, trail: _Trail) -> int | float:
     if not math.isfinite(value):
         raise _spot(value, trail).refuse(f"{value} is no number", hint="write a finite number")
+    # 8.0 and 8 are one number to JSON, but not to Go's decoder of an int32, nor to a digest.
     return _whole(int(value), trail) if value.is_integer() else float(value)
 
 
 def _whole(value: int, trail: _Trail) -> int:
+    # Kubernetes' JSON reads whole numbers as int64, and the integers of both databases end there.
     if abs(value) > MAX_INT64:
         raise _spot("a huge number", trail).refuse(
             "the number does not fit into 64 bits", hint="write a smaller number"

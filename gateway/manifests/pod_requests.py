@@ -20,6 +20,7 @@ OPERATOR_INIT: Final[Requests] = {"cpu": 50, "memory": 10 * 2**20}
 """What the operator's own init container asks on workers beside a Master: 50m and 10Mi."""
 _UNCOUNTED: Final = frozenset({"ephemeral-storage"})
 """Node-local disk is no part of the inventory; the kubelet guards it."""
+# What Kubernetes lets be overcommitted; everything else needs limits that equal the requests.
 _PLAIN: Final = ("cpu", "memory", *_UNCOUNTED)
 _UNBUILT: Final = ("nvidia.com/mig-", "nvidia.com/gpu.shared", "koordinator.sh/")
 
@@ -30,13 +31,17 @@ def effective_requests(pod: Spot, options: ReadOptions, *, has_operator_init: bo
     Raises InvalidInput with the pointer of the quantity that is wrong, NotSupportedYet for parts
     of devices.
     """
+    # Init containers run one after the other, each beside the sidecars started before it; then all
+    # containers run beside all sidecars. A node needs room for the larger of the two.
     containers = _sum(_container(item, options) for item in pod.at("containers").items())
     starting, sidecars = _starting(pod.at("initContainers").items(), options)
+    # The operator appends its own init container, so it starts when every sidecar runs already.
     if has_operator_init:
         starting = _most(starting, _sum((sidecars, OPERATOR_INIT)))
     running = _sum((containers, sidecars))
     total = _with_pod_level(_most(running, starting), pod.at("resources"), options)
     overhead = _amounts(pod.at("overhead"), options)
+    # Sorted and without zeros: pods that ask alike must be equal, for they share a request class.
     return {name: amount for name, amount in sorted(_sum((total, overhead)).items()) if amount}
 
 
@@ -46,7 +51,9 @@ def _starting(inits: list[Spot], options: ReadOptions) -> tuple[Requests, Reques
     starting: Requests = {}
     for item in inits:
         asked = _sum((sidecars, _container(item, options)))
+        # A sidecar of 1 CPU, then an init container of 5: 6. The other way round: 5.
         starting = _most(starting, asked)
+        # This alone makes a sidecar of it (KEP-753): it runs until the pod ends.
         if item.at("restartPolicy").value == "Always":
             sidecars = asked
     return starting, sidecars
@@ -84,6 +91,8 @@ def _with_pod_level(total: Requests, resources: Spot, options: ReadOptions) -> R
             "ask for it in a container",
             allowed=("cpu", "memory", "hugepages-SIZE"),
         )
+    # KEP-2837: what the pod as a whole requests replaces the sum of its containers. Its limits
+    # stand in only for a resource that no container asks for; so defaults the API server, too.
     return {**limits, **total, **requests}
 
 

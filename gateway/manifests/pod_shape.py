@@ -26,6 +26,8 @@ _UNBUILT: Final = {
     "preemptionPolicy": "remove it: started pods preempt nobody",
 }
 _TEXTS: Final = ("image", "imagePullPolicy", "workingDir", "restartPolicy")
+# KEP-4369 allows nearly all printable characters, so names such as `a.b` pass. A space or an
+# equals sign is what a shell line pasted into `name` leaves behind.
 _VARIABLE: Final = re.compile(r"[^=\s\x00-\x1f]+")
 
 
@@ -42,6 +44,7 @@ def check_template(template: Spot) -> None:
         f"a pod needs a container named {TRAINER!r}",
         f"add a container named {TRAINER!r} with an image",
     )
+    # Init containers share the names of containers: the kubelet keys statuses and logs by them.
     everyone = [*containers.items(), *pod.at("initContainers").items()]
     for item in everyone:
         _check_container(item)
@@ -89,6 +92,7 @@ def _check_container(container: Spot) -> None:
 def _check_image(image: Spot) -> None:
     text = image.text().strip()
     image.demand(bool(text), "the image is empty", "give a container image")
+    # No image reference has a dollar sign, so this is never a false alarm.
     image.demand("$" not in text, f"{text[:80]!r} is not an image", UNEXPANDED)
     has_space = re.search(r"\s", image.text()) is not None
     image.demand(not has_space, f"{text[:80]!r} is not an image", "remove the spaces")
@@ -102,8 +106,10 @@ def _check_environment(env: Spot) -> None:
         value, source = item.at("value"), item.at("valueFrom")
         value.text()
         source.fields()
+        # Kubernetes refuses the pod, not the job: it would be found only when the gang starts.
         is_one = value.is_missing or source.is_missing
         item.demand(is_one, "value and valueFrom are both given", "keep one of the two")
+    # Operator 1.9 declares env as a list keyed by name; the API server refuses a repeated one.
     _refuse_twice([item.at("name") for item in env.items()], "variable")
 
 

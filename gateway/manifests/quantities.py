@@ -16,8 +16,11 @@ from gateway.manifests.suggesting import UNEXPANDED, closest
 
 _FORM: Final = re.compile(
     r"(?P<sign>[+-]?)(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+    # The exponent first, for "1E" is an exa but "1E3" a thousand. Two digits bound the power of ten
+    # that is computed; amounts end at 2**62 anyway.
     r"(?P<suffix>[eE][+-]?[0-9]{1,2}|[A-Za-z]*)"
 )
+# Case matters: 1m is a thousandth, 1M a million. There is no Kubernetes unit "K", only k and Ki.
 _DECIMAL: Final = {
     "n": -9,
     "u": -6,
@@ -54,6 +57,7 @@ def _parsed(text: str, resource: str) -> int:
         raise _refused(text, f"{resource} is counted whole, not {text}", "ask for a whole number")
     if amount > UNLIMITED:
         raise _refused(text, f"{text} of {resource} is more than can be counted", "ask for less")
+    # Up: a pod that asks for a part of a byte gets a whole one, never none.
     return ceil(amount)
 
 
@@ -62,6 +66,7 @@ def _is_rounded(resource: str) -> bool:
 
 
 def _text_of(value: object, resource: str) -> str:
+    # `limits: {nvidia.com/gpu: true}` would be one GPU.
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise _refused(value, f"the amount of {resource} is not a quantity", _FORM_HINT)
     text = str(value).strip()
@@ -97,6 +102,7 @@ def _factor(text: str, suffix: str) -> Fraction:
 
 
 def _unit_hint(text: str, suffix: str) -> str:
+    # "GB" and "MiB" are what people write for bytes: without the B it is a unit.
     near = closest(suffix.removesuffix("b").removesuffix("B"), _SUFFIXES)
     return f"did you mean {text.removesuffix(suffix)}{near}?" if near else _FORM_HINT
 

@@ -52,6 +52,7 @@ def read_job(document: Mapping[str, Any], options: ReadOptions = _DEFAULTS) -> J
     Raises InvalidInput with JSON pointer, value, allowed values and hint; its subclasses
     UnsafeTemplate and NotSupportedYet say why a known thing is refused.
     """
+    # A copy: from here on the document is written to, and the caller may submit his once more.
     data = plain(document)
     if not isinstance(data, dict):
         raise Spot(data).wrong_type("a mapping")
@@ -59,12 +60,16 @@ def read_job(document: Mapping[str, Any], options: ReadOptions = _DEFAULTS) -> J
     manifest = _manifest_of(data, overrides, options)
     require_job_kind(manifest, "the document")
     drop_server_fields(manifest)
+    # Before nulls are dropped, for afterwards nobody can tell an empty value from no value.
     refuse_meaningless_nulls(manifest)
     manifest = without_nulls(manifest)
+    # Before names are checked, so that a document without a name can be given one.
     apply_to_manifest(manifest, overrides)
+    # Form before safety: a privileged flag under a misspelled key is no privileged flag.
     counts = check_job(Spot(manifest))
     _check_object(Spot(manifest), counts, options)
     settled = settle(manifest, override_claims(overrides), options)
+    # Last: what is refused above must be what somebody wrote, not what it implies.
     write_implied(manifest, options.default_namespace)
     return _job_spec(manifest, settled, counts, options)
 
@@ -101,6 +106,8 @@ def digest(spec: JobSpec) -> str:
 
 def canonical(spec: JobSpec) -> str:
     """Give a JobSpec as canonical JSON: sorted keys, no spaces."""
+    # Idempotency keys are compared by this text, also across replicas of two versions. Another form
+    # would make every repeated submit look like another body.
     return json.dumps(
         spec.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=False
     )
@@ -109,6 +116,7 @@ def canonical(spec: JobSpec) -> str:
 def _manifest_of(
     data: dict[str, Any], overrides: dict[str, Any], options: ReadOptions
 ) -> dict[str, Any]:
+    # `{queue: a, manifest: {...}}` is the short form too, around a whole manifest.
     has_manifest = is_manifest(data) or "manifest" in data
     if not has_manifest:
         return render(apply_to_short_form(data, overrides), options)
@@ -149,6 +157,7 @@ def _job_spec(
 ) -> JobSpec:
     for name, least in Spot(settled).given(["min_available"]):
         require_whole_gang(least, settled[name], sum(counts.values()))
+    # Only what was said: the defaults live in JobSpec, in one place.
     fields = {name: spot.value for name, spot in Spot(settled).given(_SPEC_FIELDS)}
     document = Spot(manifest)
     metadata = document.at("metadata")
@@ -162,6 +171,7 @@ def _job_spec(
             manifest=manifest,
             **fields,
         )
+    # Every field was checked by then; this keeps a gap between the two checks from being a 500.
     except ValidationError as error:
         raise _invalid(error) from None
 

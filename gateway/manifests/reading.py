@@ -18,10 +18,12 @@ from gateway.manifests.model_objects import model_to_plain
 from gateway.manifests.plain import plain
 from gateway.manifests.yaml_text import read_yaml
 
+# Well above the largest real manifest (inline scripts of 20 kB), well below etcd's 1.5 MiB.
 MAX_BYTES: Final = 256 * 1024
 STDIN: Final = "-"
 _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
+    # What Windows' editors and PowerShell's `>` write. The codec drops the mark itself.
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
@@ -44,6 +46,7 @@ def read_documents(source: Source, *, max_bytes: int = MAX_BYTES) -> list[dict[s
             f"a {type(source).__name__} is no job",
             hint="give a path, YAML or JSON text, a mapping, or a kubeflow-training object",
         )
+    # A mapping is measured as the text that it would be, so that no source can carry more.
     _require_size(json.dumps(data, ensure_ascii=False).encode(), max_bytes)
     return flatten(data if isinstance(data, list) else [data])
 
@@ -85,6 +88,7 @@ def _is_document(text: str) -> bool:
 
 def _read_stdin(max_bytes: int) -> bytes:
     binary = getattr(sys.stdin, "buffer", None)
+    # One byte more than allowed tells that it is too much, however much there is.
     data: bytes = binary.read(max_bytes + 1) if binary else sys.stdin.read(max_bytes + 1).encode()
     return data
 
@@ -93,6 +97,7 @@ def _read_file(path: Path, max_bytes: int) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(max_bytes + 1)
+    # ValueError: a path that holds a NUL.
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InvalidInput(

@@ -8,6 +8,7 @@ the new name. Anything unusual is read in full, and so is every document that is
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
@@ -15,7 +16,7 @@ from pydantic import TypeAdapter
 from gateway.manifests.documents import is_manifest
 from gateway.manifests.naming import is_fitting_name
 from gateway.manifests.options import ReadOptions
-from gateway.manifests.reader import canonical, digest
+from gateway.manifests.reader import canonical
 from gateway.schemas.job_spec import JobSpec
 
 MOST_KNOWN = 512
@@ -26,28 +27,53 @@ _JSON = TypeAdapter(list[Any])
 Read = Callable[[Mapping[str, Any], ReadOptions], JobSpec]
 
 
-class ReadJob(NamedTuple):
-    """A job and the digest of its canonical JSON."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """A job without its name; its canonical JSON in parts, with the name between.
+
+    One is equal to itself only, so that it is cheap to ask whether two jobs share it.
+    """
 
     spec: JobSpec
-    digest: str
-
-
-class Known(NamedTuple):
-    """A job whose name can be replaced; its canonical JSON in parts, with the name between."""
-
-    spec: JobSpec
+    """Has a placeholder for a name, or the name of its only job."""
     parts: tuple[str, ...]
 
-    def named(self, name: str) -> ReadJob:
-        """Give this job under another name."""
-        text = name.join(self.parts)
-        return ReadJob(renamed(self.spec, name), hashlib.sha256(text.encode()).hexdigest())
+
+class ReadJob(NamedTuple):
+    """A job: what it shares with others, and its name."""
+
+    known: Known
+    name: str
+
+    @property
+    def spec(self) -> JobSpec:
+        """The whole job."""
+        spec = self.known.spec
+        return spec if spec.name == self.name else renamed(spec, self.name)
+
+    @property
+    def digest(self) -> str:
+        """The digest of the job's canonical JSON."""
+        return hashlib.sha256(self.name.join(self.known.parts).encode()).hexdigest()
 
 
 def known(spec: JobSpec) -> Known:
-    """Prepare a job for being renamed."""
-    return Known(spec, tuple(canonical(renamed(spec, _PLACEHOLDER)).split(_PLACEHOLDER)))
+    """Prepare a job that was read for being renamed."""
+    nameless = renamed(spec, _PLACEHOLDER)
+    return Known(nameless, tuple(canonical(nameless).split(_PLACEHOLDER)))
+
+
+def alone(spec: JobSpec) -> ReadJob:
+    """Give a job that shares nothing."""
+    return ReadJob(Known(spec, (canonical(spec),)), spec.name)
+
+
+def text_parts(spec: JobSpec) -> tuple[str, ...]:
+    """Give a known job's spec as JSON in parts; the name of a job, put between them, makes its own.
+
+    No character of a name that reading took is escaped in JSON.
+    """
+    return tuple(spec.model_dump_json().split(_PLACEHOLDER))
 
 
 class KnownJobs:
@@ -65,13 +91,14 @@ class KnownJobs:
             found = self._known.get(key)
             name = document["metadata"]["name"]
             if found is not None and is_fitting_name(name, workers_of(found.spec)):
-                return found.named(name)
+                return ReadJob(found, name)
         spec = self._read(document, options)
-        if key is not None:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = known(spec)
-        return ReadJob(spec, digest(spec))
+        if key is None:
+            return alone(spec)
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        found = self._known[key] = known(spec)
+        return ReadJob(found, spec.name)
 
 
 def _key(document: Mapping[str, Any], options: ReadOptions) -> bytes | None:

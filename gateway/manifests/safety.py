@@ -13,6 +13,8 @@ from gateway.errors import UnsafeTemplate
 from gateway.manifests.naming import refuse_reserved
 from gateway.manifests.spot import Spot
 
+# `NVIDIA_VISIBLE_DEVICES: all` makes NVIDIA's runtime mount every GPU of the node, by default
+# even into pods that asked for none. The others change which of the granted ones are used.
 VISIBLE_DEVICES: Final = frozenset(
     {
         "CUDA_VISIBLE_DEVICES",
@@ -22,6 +24,8 @@ VISIBLE_DEVICES: Final = frozenset(
         "ROCR_VISIBLE_DEVICES",
     }
 )
+# Baseline, and IPC_LOCK: RDMA pins the memory that it registers, beyond RLIMIT_MEMLOCK.
+# NET_RAW is not among them, though some container runtimes grant it by default.
 CAPABILITIES: Final = frozenset(
     [
         "AUDIT_WRITE",
@@ -45,13 +49,17 @@ _POD_FLAGS: Final = {
     "hostPID": "the node's processes could be seen and stopped",
     "hostIPC": "the node's shared memory could be read",
 }
+# Not in the baseline, but here users submit into namespaces whose accounts may do more than they.
 _POD_TEXTS: Final = {
     "serviceAccountName": "a service account may hold rights that the user does not",
     "serviceAccount": "a service account may hold rights that the user does not",
     "nodeName": "nodeName goes around the reservation of devices",
 }
+# The container runtime injects CDI devices by annotation; Koordinator reads its grants from one.
 _DEVICE_ANNOTATIONS: Final = ("cdi.k8s.io/", "scheduling.koordinator.sh/device-")
+# The second way to ask NVIDIA's runtime for devices: a mount below this path, named like one.
 _DEVICE_MOUNT: Final = "/var/run/nvidia-container-devices"
+# Namespaced and safe, as of Kubernetes 1.32; each is listed since the version that isolates it.
 _SYSCTLS: Final = frozenset(
     [
         "kernel.shm_rmid_forced",
@@ -76,6 +84,8 @@ _ALLOWING: Final = "remove it, or ask an admin to allow unsafe templates"
 def check_reserved(template: Spot) -> None:
     """Refuse names that only the gateway may set. Raises UnsafeTemplate."""
     refuse_reserved(template.at("metadata"), ("labels", "annotations"))
+    # `env` wins over `envFrom`, so a ConfigMap cannot replace what the gateway sets. A prefix that
+    # spells the reserved one could still add names that look like the gateway's.
     for container in _containers(template.at("spec")):
         for name in _variable_names(container):
             name.demand(
@@ -145,6 +155,7 @@ def _check_security(security: Spot) -> None:
 def _check_profiles(security: Spot) -> None:
     """Check what pods and containers have alike: profiles, SELinux, Windows host processes."""
     for key in ("seccompProfile", "appArmorProfile"):
+        # Localhost profiles pass: an admin has put them on the node.
         kind = security.at(key, "type")
         _require(kind, kind.text() != "Unconfined", f"an unconfined {key} reaches beyond the pod")
     for key in ("user", "role"):

@@ -28,6 +28,7 @@ TEMPLATE_KEYS: Final = (
 )
 OBJECT_KEYS: Final = ("name", "namespace", "labels", "annotations")
 KEYS: Final = (*OBJECT_KEYS, *TEMPLATE_KEYS, "manifest", *GROUPS, *FIELDS)
+# The last index has four digits; names leave room for no more.
 MAX_WORKERS: Final = 9_999
 _UNBUILT_RESOURCES: Final = ("gpu_share", "gpu_memory", "rdma_share", "vf")
 _OVERCOMMITTED: Final = frozenset({"cpu", "memory"})
@@ -106,6 +107,7 @@ def _put_once(mapping: Spot, key: str, spot: Spot) -> None:
 
 
 def _rendered(document: Spot, options: ReadOptions) -> dict[str, Any]:
+    # Always a Master: without it the operator sets neither MASTER_ADDR nor RANK.
     counts = {"Master": 1, "Worker": document.at("workers").whole_or(0, 0, MAX_WORKERS)}
     specs = {kind: _replica(document, count, options) for kind, count in _filled(counts).items()}
     spec: dict[str, Any] = {"pytorchReplicaSpecs": specs}
@@ -115,6 +117,7 @@ def _rendered(document: Spot, options: ReadOptions) -> dict[str, Any]:
 
 
 def _processes(spot: Spot) -> str:
+    # True is an int too, and is refused by `whole`. The CRD takes this field as text only.
     return str(spot.whole(1, 1024)) if isinstance(spot.value, int) else spot.text()
 
 
@@ -132,6 +135,8 @@ def _replica(document: Spot, count: int, options: ReadOptions) -> dict[str, Any]
     }
     return {
         "replicas": count,
+        # The operator's default OnFailure starts one rank again, while the others wait for it in a
+        # collective until they time out. Whole gangs are started again by `requeue`.
         "restartPolicy": "Never",
         "template": {"spec": {"containers": [_filled(container)]}},
     }

@@ -13,7 +13,10 @@ from gateway.errors import GatewayError, InvalidInput
 from gateway.manifests.suggesting import UNEXPANDED, did_you_mean
 
 MAX_INT64: Final = 2**63 - 1
+# A refusal travels in a log line and an HTTP answer; a 200 kB script must not come back in it.
 _SHOWN: Final = 200
+# One for all missing mappings, so it must not be writable: a write into it would be seen by every
+# other reader.
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _TYPES: Final = {
     bool: "a boolean",
@@ -29,6 +32,7 @@ _Kind = TypeVar("_Kind")
 
 def is_whole(value: object) -> TypeGuard[int]:
     """True for a whole number; Python's booleans are none."""
+    # bool is a subclass of int: without this `replicas: true` would be one replica.
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -60,6 +64,7 @@ class Spot:
         keys = []
         spot = self
         while spot.parent is not None:
+            # RFC 6901, section 3: the tilde first, or the tilde of "~1" would be escaped once more.
             keys.append(str(spot.key).replace("~", "~0").replace("/", "~1"))
             spot = spot.parent
         return "/".join([spot.start, *reversed(keys)])
@@ -93,6 +98,7 @@ class Spot:
     def mapping_at(self, key: str) -> "Spot":
         """Give the mapping under this key of a mapping; an empty one is put there if missing."""
         if self.at(key).is_missing:
+            # Safe to write: `plain` made a copy before any check, so no caller's is changed.
             self.value[key] = {}
         self.at(key).fields()
         return self.at(key)
@@ -239,6 +245,7 @@ def _hint_on_text(text: str, expected: str) -> str:
 
 def _hint_on_quotes(value: object) -> str:
     if isinstance(value, bool):
+        # The country code of Norway is the classic: `NO` without quotes is false.
         return "YAML reads true, false, yes, no, on and off as booleans: put the value into quotes"
     return f'put it into quotes: "{value}"' if is_number(value) else _hint_on_form("a text")
 
@@ -250,6 +257,7 @@ def _hint_on_form(expected: str) -> str:
 def _shown(value: object) -> object:
     """Give a value short enough for an answer; a large one only by its type."""
     if isinstance(value, str):
+        # Half of a surrogate pair, from a JSON escape, would make the answer itself unwritable.
         return _shortened(value).encode("utf-8", "replace").decode()
     if isinstance(value, dict | list):
         return value if len(str(value)) <= _SHOWN else _TYPES[type(value)]

@@ -8,12 +8,17 @@ import re
 from types import NoneType
 from typing import Final
 
+# YAML 1.1 as go-yaml v2 reads it, which kubectl uses; but for the single letters y and n. Those
+# stay texts, as in PyYAML: as a value or key, `y` is the name of an axis more often than a yes.
 _WORDS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(["", "~", "null", "Null", "NULL"]),
     **dict.fromkeys(["yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"], True),
     **dict.fromkeys(["no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"], False),
 }
+# In turn: binary, hexadecimal, octal in both spellings (0755 of YAML 1.1, 0o755 of 1.2), decimal.
 _INT: Final = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]*|[1-9][0-9_]*)")
+# With a point; or without one, and then an exponent must follow. PyYAML wants the point and makes
+# a text of 1e3, where Go makes a number; a quantity would then have two meanings.
 _FLOAT: Final = re.compile(
     r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*|[0-9][0-9_]*(?=[eE]))(?:[eE][-+]?[0-9]+)?"
 )
@@ -26,7 +31,11 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "null": (NoneType,),
 }
 """What an unquoted word must be to go with a tag."""
+# `int(text, 0)` refuses 0755 on purpose; spelled 0o755 it is read. 08 is no octal and stays a
+# text, as in PyYAML, while Go goes on to read a float.
 _OLD_OCTAL: Final = re.compile(r"\A([-+]?)0(?=[0-9]+\Z)")
+# Python needs quadratic time for digits, and refuses them beyond 4,300. No number in a manifest
+# has a hundred; a hash may, and is a text.
 MAX_DIGITS: Final = 100
 
 

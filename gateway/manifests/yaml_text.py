@@ -18,11 +18,13 @@ from gateway.manifests.yaml_scalars import plain_scalar, tagged_scalar
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """Used for its parser alone; the one written in C where it is there."""
+# Nine anchors of nine aliases each are 400 million values from 300 bytes ("billion laughs").
 MAX_EXPANDED: Final = 1024 * 1024
 """Characters of a document once every alias is written out."""
 _KEY_SHOWN: Final = 60
 
 
+# Events do not say which scalar is a key and which a value: `has_key` remembers whose turn it is.
 @dataclass(slots=True)
 class _Open:
     """A mapping or list that is being read."""
@@ -68,6 +70,8 @@ def read_yaml(text: str) -> list[Any]:
 
 def _documents(text: str) -> Iterator[Any]:
     builder = _Builder(text)
+    # Events instead of `yaml.load`: constructors would resolve timestamps and merge keys their own
+    # way, keep the last of two equal keys, and recurse once for each level.
     for event in yaml.parse(text, Loader=_LOADER):
         builder.take(event)
         if isinstance(event, yaml.DocumentEndEvent):
@@ -102,6 +106,7 @@ class _Builder:
                 return
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
+        # Before anything is built: the refusal must come while the document is still small.
         self._count(event, 1, len(event.value))
         try:
             value = self._value(event)
@@ -114,8 +119,10 @@ class _Builder:
     def _value(self, event: yaml.ScalarEvent) -> Any:
         if event.tag is not None:
             return tagged_scalar(event.tag, event.value)
+        # False for quoted and block texts: "1" and 'yes' are never numbers or booleans.
         if not event.implicit[0]:
             return event.value
+        # A merge key only as a plain word in the place of a key (YAML 1.1 type `merge`).
         is_merge = event.value == "<<" and self._expects_key()
         return _MERGE if is_merge else plain_scalar(event.value)
 
@@ -123,6 +130,7 @@ class _Builder:
         found = self._anchors.get(event.anchor or "")
         if found is None:
             raise self._dangling(event)
+        # Shared, not copied, yet counted in full: whoever writes it out later will pay.
         self._count(event, found.nodes, found.characters)
         self._put(found.value, event)
 
@@ -140,6 +148,7 @@ class _Builder:
             raise _refused(event, f"nested deeper than {MAX_DEPTH} levels", "flatten the document")
         # An anchor given again hides the earlier one, also while it is being read.
         self._anchors.pop(event.anchor or "", None)
+        # What they grow by until the end is the size of this value, aliases included.
         self._sizes.append((self._nodes, self._characters))
         self._open.append(_Open(empty(), event.anchor, _line(event)))
 
@@ -149,6 +158,7 @@ class _Builder:
         if isinstance(done.value, dict):
             # What the mapping says itself wins over what is merged, earlier over later.
             for key, item in chain.from_iterable(map(dict.items, done.merged)):
+                # Only at the end, so that keys below the `<<` win as well as those above it.
                 done.value.setdefault(key, item)
         if done.anchor is not None:
             size = (self._nodes - nodes + 1, self._characters - characters)

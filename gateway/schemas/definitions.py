@@ -8,6 +8,7 @@ from gateway.core.vocabulary import OrderPolicy, QueueState
 from gateway.schemas.base import DnsLabel, Page, View, WireModel
 from gateway.schemas.job_spec import TolerationSpec
 
+# Whole first: strict mode tells 8 from "8" and neither becomes the other.
 Quantity = int | Annotated[str, StringConstraints(min_length=1, max_length=32)]
 """A whole number in base units, or a Kubernetes quantity such as 500m or 64Gi."""
 
@@ -17,6 +18,7 @@ class QuotaSpec(WireModel):
 
     flavor: DnsLabel
     resource: str = Field(min_length=1, max_length=253)
+    # 0 is a quota too: everything is borrowed. A resource without a row in the whole tree is free.
     nominal: Quantity
     borrowing_limit: Quantity | None = None
     lending_limit: Quantity | None = None
@@ -44,6 +46,7 @@ class QueueSpec(WireModel):
 
     name: DnsLabel
     cohort: DnsLabel | None = None
+    # 0 is allowed: whoever borrows with it comes after all others of the cohort.
     weight: int = Field(default=1, ge=0, le=1_000_000)
     state: QueueState = QueueState.OPEN
     order: OrderPolicy = OrderPolicy.PRIORITY
@@ -51,6 +54,7 @@ class QueueSpec(WireModel):
     priority_max: int = Field(default=1_000_000_000, ge=-1_000_000_000, le=1_000_000_000)
     namespaces: tuple[str, ...] = ("*",)
     """Namespaces that may submit; ("*",) for all."""
+    # "*" is no namespace here; the queue `default` serves whoever has none.
     default_for: tuple[str, ...] = ()
     """Namespaces whose default queue this is."""
     flavors: tuple[DnsLabel, ...] = ()
@@ -112,6 +116,7 @@ class QueuePage(Page):
 class DefinitionSet(WireModel):
     """One `apply` document: everything by kind."""
 
+    # Written by `export`, so that a file says by itself that it is none for kubectl.
     kind: Literal["TrainingGatewayConfig"] = "TrainingGatewayConfig"
     flavors: tuple[FlavorSpec, ...] = ()
     cohorts: tuple[CohortSpec, ...] = ()

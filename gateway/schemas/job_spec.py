@@ -17,6 +17,7 @@ class NodeRequirement(WireModel):
     """One expression over node labels."""
 
     key: str
+    # Literals, not enums: the names are Kubernetes' and travel as they are.
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
     values: tuple[str, ...] = ()
 
@@ -30,16 +31,20 @@ class TolerationSpec(WireModel):
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
 
 
+# Every field below is part of the digest, and of the stored JSON of jobs that already wait: a new
+# one needs a default that means what was meant before.
 class PodSet(WireModel):
     """Pods alike in a gang, with what one of them needs."""
 
     name: Literal["Master", "Worker"]
+    # No set of zero pods: the operator refuses 0 Workers, and an empty set would be placed at once.
     count: int = Field(ge=1)
     per_pod: dict[str, int]
     """Effective requests: cpu in millicores, memory in bytes, the others in whole units."""
     node_selector: dict[str, str] = Field(default_factory=dict)
     affinity: tuple[tuple[NodeRequirement, ...], ...] = ()
     tolerations: tuple[TolerationSpec, ...] = ()
+    # The rule that one pod keeps anyway; so "nothing said" and "node" are one request class.
     pair: PairRule = PairRule.NODE
     is_pair_required: bool = True
     host_ports: tuple[int, ...] = ()
@@ -54,6 +59,7 @@ class JobSpec(WireModel):
     """Empty until the service fills in the namespace's default queue."""
     priority: int = Field(default=0, ge=-1_000_000_000, le=1_000_000_000)
     hold: bool = False
+    # None waits for ever. 0 would be a job that has failed before anybody looked at it.
     queue_timeout_seconds: int | None = Field(default=None, ge=1)
     run_timeout_seconds: int | None = Field(default=None, ge=1)
     start_timeout_seconds: int = Field(default=1800, ge=1)

@@ -17,6 +17,7 @@ MAX_SHOWN = 200
 class Problem(View):
     """An error as every route answers it (application/problem+json)."""
 
+    # The value that RFC 9457 gives to a problem without a type of its own.
     type: str = "about:blank"
     """A URN that names the code."""
     title: str = ""
@@ -48,6 +49,7 @@ def problem_of(error: GatewayError, request_id: str = "") -> JsonObject:
         allowed=error.allowed,
         request_id=request_id,
     )
+    # Told fields only: `value: false` says something, `hint: ""` says nothing.
     return {key: value for key, value in problem.model_dump(mode="json").items() if is_told(value)}
 
 
@@ -58,6 +60,7 @@ def is_told(value: object) -> bool:
 
 def shown(value: object) -> object:
     """Give a value as it may stand in an answer: plain and short."""
+    # Numbers as numbers, so that a client may compare them; everything else as text, cut short.
     if value is None or isinstance(value, bool | int | float):
         return value
     text = value if isinstance(value, str) else repr(value)
@@ -67,6 +70,8 @@ def shown(value: object) -> object:
 def error_of(document: Mapping[str, Any], status: int) -> GatewayError:
     """Give the error that a document describes; a plain GatewayError for an unknown code."""
     code = str(document.get("code", ""))
+    # Fields are read one by one and with defaults: between client and gateway may stand a proxy, or
+    # a gateway of another version.
     error = error_class(code)(
         str(document.get("detail") or f"the gateway answered {status}"),
         pointer=str(document.get("pointer", "")),
@@ -76,5 +81,6 @@ def error_of(document: Mapping[str, Any], status: int) -> GatewayError:
     )
     request_id = document.get("request_id")
     if request_id:
+        # A note, not a field: tracebacks print it, and errors of equal facts stay equal.
         error.add_note(f"request id {request_id}")
     return error

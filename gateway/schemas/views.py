@@ -113,6 +113,7 @@ class AttemptView(View):
     object_uid: str = ""
     end_reason: EndReason | None = None
     message: str = ""
+    # As the kubelet reports it: 137 is 128 + SIGKILL, which mostly means that memory ran out.
     exit_code: int | None = None
     reserved_at: Timestamp
     started_at: Timestamp | None = None
@@ -248,6 +249,7 @@ class DeviceView(View):
     uuid: str = ""
     pci_address: str = ""
     switch: int = -1
+    # -1 is unknown, as in sysfs.
     numa: int = -1
     rail: int = -1
     health: DeviceHealth

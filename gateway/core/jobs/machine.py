@@ -20,6 +20,8 @@ TRANSITIONS: Final[Mapping[tuple[JobState, JobEvent], JobState]] = MappingProxyT
         (JobState.HELD, JobEvent.CANCEL_WAITING): JobState.CANCELLED,
         (JobState.PENDING, JobEvent.FAIL_WAITING): JobState.FAILED,
         (JobState.HELD, JobEvent.FAIL_WAITING): JobState.FAILED,
+        # Only from RESERVED: once the object may have been unsuspended, pods may hold the devices,
+        # and the only way out leads through STOPPING until they are gone.
         (JobState.RESERVED, JobEvent.UNRESERVE): JobState.PENDING,
         (JobState.RESERVED, JobEvent.UNSUSPEND): JobState.LAUNCHING,
         (JobState.LAUNCHING, JobEvent.READY): JobState.RUNNING,
@@ -49,6 +51,7 @@ def next_state(state: JobState, event: JobEvent) -> JobState:
     following = TRANSITIONS.get((state, event))
     if following is not None:
         return following
+    # Sorted, so that equal refusals are equal texts whatever the order of the table.
     possible = tuple(sorted(known.value for origin, known in TRANSITIONS if origin is state))
     raise InvalidTransition(
         f"a job in state {state.value} does not take {event.value}",

@@ -35,6 +35,8 @@ class PodSetRequest:
     @property
     def total(self) -> Amounts:
         """Amounts of the whole pod set, pods counted."""
+        # The kubelet takes a limited number of pods, so a pod that asks for nothing still takes
+        # one.
         return times(plus(self.per_pod, amounts({PODS: 1})), self.count)
 
 

@@ -20,6 +20,8 @@ PODS: Final = "pods"
 
 def amounts(values: Mapping[str, int]) -> Amounts:
     """Give the canonical form of a mapping: sorted, zeros dropped."""
+    # Zeros go, for {"gpu": 0} and {} must be one request class; only zeros, as a debt is no
+    # nothing.
     return tuple(sorted((name, count) for name, count in values.items() if count))
 
 
@@ -33,6 +35,7 @@ def plus(left: Amounts, right: Amounts) -> Amounts:
 
 def minus(left: Amounts, right: Amounts) -> Amounts:
     """Subtract resource by resource; results may be negative."""
+    # Whole numbers of Python: no overflow, not even with UNLIMITED in it.
     return plus(left, times(right, -1))
 
 

@@ -21,6 +21,7 @@ def in_words(resource: str, amount: int) -> str:
 
 def _cores(amount: int) -> str:
     whole, milli = divmod(amount, 1000)
+    # Three digits and then without trailing zeros: 1050 millicores are 1.05, not 1.5.
     figure = f"{whole}.{milli:03d}".rstrip("0") if milli else str(whole)
     return f"{figure} CPU {'core' if amount == 1000 else 'cores'}"  # noqa: PLR2004 - milli
 
@@ -37,6 +38,8 @@ def listed(parts: Iterable[str]) -> str:
 
 
 def _bytes(amount: int) -> str:
+    # The largest unit that divides it: what is printed can be typed in again and is the same
+    # amount.
     for size, unit in _UNITS:
         if amount and amount % size == 0:
             return f"{amount // size} {unit}"
