@@ -17,7 +17,7 @@ from gateway.sdk.jobs import BatchOutcome, Jobs
 from gateway.sdk.live_events import follow_events, past_events
 from gateway.sdk.local import LocalGateway
 from gateway.sdk.submission import Overrides, Source
-from gateway.sdk.transport import Call, Wire
+from gateway.sdk.transport import Call, Wire, read_answer
 
 
 class Client:
@@ -96,12 +96,12 @@ class Client:
     def whoami(self) -> WhoAmI:
         """Give who the gateway takes this client for."""
         found = self._wire.send(Call(method="GET", path="/whoami"))
-        return WhoAmI.model_validate_json(found.content)
+        return read_answer(WhoAmI, found.content)
 
     def health(self) -> Health:
         """Give whether the gateway can work; raises Unavailable or GatewayUnreachable."""
         found = self._wire.send(Call(method="GET", path="/readyz"))
-        return Health.model_validate_json(found.content)
+        return read_answer(Health, found.content)
 
     @property
     def usage(self) -> object:
@@ -114,6 +114,7 @@ class Client:
 
     def close(self) -> None:
         """Close connections, and stop the gateway that `local` started."""
+        # The child comes last: a server that stops first waits for connections still open.
         self._wire.close()
         if self._local is not None:
             self._local.stop()
@@ -141,5 +142,6 @@ def submit(
     **overrides: Unpack[Overrides],
 ) -> JobHandle:
     """Submit one job to the gateway that the environment names, and give a handle on it."""
+    # Left open on purpose, since the handle goes on asking through it; it closes with the handle.
     chosen = client or Client()
     return chosen.submit(source, idempotency_key=idempotency_key, **overrides)

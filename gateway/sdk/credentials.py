@@ -29,6 +29,7 @@ class Credentials:
     """Address and token, or the file that holds the token."""
 
     url: str
+    # Kept out of repr, which ends up in notebooks, tracebacks and bug reports.
     _token: str = field(default="", repr=False)
     token_file: Path | None = None
 
@@ -43,8 +44,16 @@ class Credentials:
         Raises:
             Unauthenticated: there is none, or its file cannot be read.
         """
-        if self._token:
-            return self._token
+        token = self._token or self._token_of_file()
+        # The HTTP client would fail with an encoding error that says nothing of tokens.
+        if not (token.isascii() and token.isprintable()):
+            raise Unauthenticated(
+                "the token holds characters that no header can carry",
+                hint="copy it again; a token is letters, digits, dashes and underscores",
+            )
+        return token
+
+    def _token_of_file(self) -> str:
         if self.token_file is None:
             raise Unauthenticated(
                 "no token for the gateway",
@@ -65,6 +74,8 @@ def read_token(path: Path) -> str:
         raise Unauthenticated(
             f"the token file {path} cannot be read", hint="check the path and its permissions"
         ) from error
+    # The server's own file (name, role, namespaces, digest) is what people point at by mistake;
+    # sent as a token it would only come back as "not accepted".
     if not text or len(text.split()) != 1:
         raise Unauthenticated(
             f"{path} does not hold one token",
@@ -86,21 +97,35 @@ def find_credentials(
     """
     context = read_context(context_path(environment))
     named = url or environment.get(f"{ENVIRONMENT_PREFIX}URL")
-    address = (named or context.get("url", "")).rstrip("/")
-    if urlsplit(address).scheme not in {"http", "https"} or not urlsplit(address).hostname:
+    # Variables that were filled from a file by a shell or a Secret often end in a line feed.
+    address = (named or context.get("url", "")).strip().rstrip("/")
+    if not _is_address(address):
         raise InvalidInput(
             f"{address!r} is no address of a gateway" if address else "no gateway is known",
             value=address,
             allowed=("http://HOST:PORT", "https://HOST"),
             hint=f"start one with: gateway dev, or set {ENVIRONMENT_PREFIX}URL",
         )
+    # An address given by hand must not go with the token of another gateway: an explicit token or
+    # file wins whole, and only what is not given is looked up.
     file = token_file or environment.get(f"{ENVIRONMENT_PREFIX}TOKEN_FILE")
     # The context's token belongs to the context's address and must not be sent anywhere else.
     spare = context.get("token", "") if address == context.get("url", "").rstrip("/") else ""
     if token or token_file:
         return _credentials(address, token, token_file if not token else None)
-    given = environment.get(f"{ENVIRONMENT_PREFIX}TOKEN")
+    given = environment.get(f"{ENVIRONMENT_PREFIX}TOKEN", "").strip()
     return _credentials(address, given or ("" if file else spare), None if given else file)
+
+
+def _is_address(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        # urlsplit takes any text as a port and complains only when it is asked for the number.
+        has_port = parts.port is None or parts.port > 0
+    except ValueError:
+        return False
+    is_web = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    return is_web and has_port and not any(map(str.isspace, address))
 
 
 def _credentials(address: str, token: str | None, file: str | Path | None) -> Credentials:
@@ -110,6 +135,7 @@ def _credentials(address: str, token: str | None, file: str | Path | None) -> Cr
 def read_context(path: Path) -> dict[str, str]:
     """Give what `gateway dev` left, or nothing when it does not run."""
     try:
+        # No existence check before reading: `gateway dev` may stop and remove the file in between.
         found = json.loads(path.read_text())
     except FileNotFoundError:
         return {}

@@ -18,7 +18,7 @@ from gateway.schemas.definitions import (
     QueueSpec,
     QueueView,
 )
-from gateway.sdk.transport import Call, Wire
+from gateway.sdk.transport import Call, Wire, read_answer
 
 Spec = TypeVar("Spec", QueueSpec, CohortSpec, FlavorSpec)
 Shown = TypeVar("Shown", bound=BaseModel)
@@ -42,6 +42,7 @@ class Definitions(Generic[Spec, Shown]):
 
     def create(self, spec: Spec) -> Shown:
         """Create one; raises Conflict when the name is taken."""
+        # Not repeatable: after a lost answer the second POST would be a conflict with the first.
         return self._read(Call(method="POST", path=f"/{self._noun}", body=_body(spec)))
 
     def update(self, spec: Spec, if_version: int | None = None) -> Shown:
@@ -59,10 +60,11 @@ class Definitions(Generic[Spec, Shown]):
         self._wire.send(call)
 
     def _path(self, name: str) -> str:
+        # No slash and no colon may get through: a colon begins a verb (`/queues/NAME:pause`).
         return f"/{self._noun}/{quote(name, safe='')}"
 
     def _read(self, call: Call) -> Shown:
-        return self._shown.model_validate_json(self._wire.send(call).content)
+        return read_answer(self._shown, self._wire.send(call).content)
 
 
 class Queues(Definitions[QueueSpec, QueueView]):
@@ -74,7 +76,7 @@ class Queues(Definitions[QueueSpec, QueueView]):
 
     def list(self) -> Sequence[QueueView]:
         """Give all queues by name."""
-        return QueuePage.model_validate_json(self._all()).items
+        return read_answer(QueuePage, self._all()).items
 
     def pause(self, name: str) -> QueueView:
         """Admit nothing more from a queue; twice is fine."""
@@ -98,7 +100,7 @@ class Cohorts(Definitions[CohortSpec, CohortView]):
 
     def list(self) -> Sequence[CohortView]:
         """Give all cohorts by name."""
-        return CohortPage.model_validate_json(self._all()).items
+        return read_answer(CohortPage, self._all()).items
 
 
 class Flavors(Definitions[FlavorSpec, FlavorView]):
@@ -110,7 +112,7 @@ class Flavors(Definitions[FlavorSpec, FlavorView]):
 
     def list(self) -> Sequence[FlavorView]:
         """Give all flavors by name."""
-        return FlavorPage.model_validate_json(self._all()).items
+        return read_answer(FlavorPage, self._all()).items
 
 
 class DefinitionDocument:
@@ -123,7 +125,7 @@ class DefinitionDocument:
     def export(self) -> DefinitionSet:
         """Give all definitions; applying them changes nothing."""
         found = self._wire.send(Call(method="GET", path="/definitions"))
-        return DefinitionSet.model_validate_json(found.content)
+        return read_answer(DefinitionSet, found.content)
 
     def apply(self, document: DefinitionSet, *, dry_run: bool = False) -> Sequence[str]:
         """Create what is new and replace what differs; gives one line for each change."""
@@ -133,6 +135,7 @@ class DefinitionDocument:
             path="/definitions",
             params=params,
             body=_body(document),
+            # Applying the same document twice changes nothing the second time.
             is_repeatable=True,
         )
         changes: list[str] = self._wire.send(call).json()["changes"]

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from gateway.schemas.views import DevicePage, DeviceView, NodePage, NodeView
 from gateway.sdk.pages import pages
-from gateway.sdk.transport import Call, Wire
+from gateway.sdk.transport import Call, Wire, read_answer
 
 
 class Nodes:
@@ -37,7 +37,7 @@ class Nodes:
         return self._read(Call(method="POST", path=path, is_repeatable=True))
 
     def _read(self, call: Call) -> NodeView:
-        return NodeView.model_validate_json(self._wire.send(call).content)
+        return read_answer(NodeView, self._wire.send(call).content)
 
 
 class Devices:
@@ -55,6 +55,7 @@ class Devices:
         free: bool | None = None,
     ) -> Iterator[DeviceView]:
         """Give devices by node, kind and ordinal."""
+        # None asks for all; False asks for held ones and is not "left out".
         is_free = None if free is None else str(free).lower()
         wanted = {"node": node, "kind": kind, "free": is_free}
         for page in pages(self._wire, "/devices", DevicePage, wanted):
@@ -63,4 +64,4 @@ class Devices:
     def get(self, device_id: int) -> DeviceView:
         """Give one device; raises NotFound."""
         found = self._wire.send(Call(method="GET", path=f"/devices/{device_id}"))
-        return DeviceView.model_validate_json(found.content)
+        return read_answer(DeviceView, found.content)

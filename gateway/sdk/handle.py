@@ -96,12 +96,14 @@ class JobHandle:
         """
         wanted, told = _states(status), tuple(callbacks)
         started = heard = time.monotonic()
+        # None differs from every state, so callbacks hear of the first one too.
         seen: tuple[JobState, Reason | None] | None = None
         while True:
             try:
                 self.refresh()
                 heard = time.monotonic()
             except GatewayError as error:
+                # A restart must not fail a step that waits for days; counted from the last answer.
                 if not is_transient(error) or time.monotonic() - heard > PATIENCE_SECONDS:
                     raise
             if seen != (self.state, self.reason):
@@ -110,6 +112,7 @@ class JobHandle:
                     callback(self)
             if self._has_reached(wanted):
                 return self
+            # After looking, so that a timeout of 0 still finds a job that is done.
             left = None if timeout is None else started + timeout - time.monotonic()
             if left is not None and left <= 0:
                 raise self._timed_out(wanted, timeout)
@@ -120,6 +123,8 @@ class JobHandle:
             return True
         if not self.is_done:
             return False
+        # Polling may miss a short "running" altogether. A job that succeeded has been there, so
+        # waiting for a passing state ends well; waiting for "failed" does not.
         if self.state is JobState.SUCCEEDED and not wanted <= TERMINAL_STATES:
             return True
         why = self.view.message or self.view.end_reason or "no reason was given"
@@ -228,6 +233,7 @@ class JobHandle:
             "GPUs": str(self.view.gpus),
             "id": self.id,
         }
+        # Names come from manifests anybody may have written; notebooks run scripts in HTML.
         cells = "".join(
             f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
             for name, value in rows.items()
@@ -236,6 +242,7 @@ class JobHandle:
 
 
 def _states(status: Collection[str]) -> frozenset[JobState]:
+    # A plain text is a collection of letters; `wait("succeeded")` means the word.
     names = (status,) if isinstance(status, str) else tuple(status)
     known = tuple(state.value for state in JobState)
     unknown = [name for name in names if name not in known]

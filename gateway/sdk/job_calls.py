@@ -19,7 +19,7 @@ from gateway.schemas.views import (
     JobView,
 )
 from gateway.sdk.pages import pages
-from gateway.sdk.transport import Call, Wire
+from gateway.sdk.transport import Call, Wire, read_answer
 
 
 class JobCalls:
@@ -31,7 +31,7 @@ class JobCalls:
 
     def get(self, job_id: str) -> JobDetail:
         """Give a job with what was submitted."""
-        return JobDetail.model_validate_json(self._read(job_id).content)
+        return read_answer(JobDetail, self._read(job_id).content)
 
     def act(self, job_id: str, verb: str, body: Mapping[str, Any] | None) -> JobView:
         """Do something to a job."""
@@ -39,11 +39,11 @@ class JobCalls:
         # Only these may arrive twice without harm; a second hold or release is a conflict.
         is_repeatable = verb in {"cancel", "reprioritise"}
         call = Call(method="POST", path=path, body=body, is_repeatable=is_repeatable)
-        return JobView.model_validate_json(self.wire.send(call).content)
+        return read_answer(JobView, self.wire.send(call).content)
 
     def explain(self, job_id: str) -> ExplainView:
         """Give why a job waits, or what became of it."""
-        return ExplainView.model_validate_json(self._read(job_id, "/explain").content)
+        return read_answer(ExplainView, self._read(job_id, "/explain").content)
 
     def events(self, job_id: str) -> Iterator[EventView]:
         """Give a job's history."""
@@ -53,12 +53,12 @@ class JobCalls:
 
     def attempts(self, job_id: str) -> Sequence[AttemptView]:
         """Give a job's attempts."""
-        return AttemptPage.model_validate_json(self._read(job_id, "/attempts").content).items
+        return read_answer(AttemptPage, self._read(job_id, "/attempts").content).items
 
     def assignments(self, job_id: str, attempt: int | None) -> Sequence[AssignmentView]:
         """Give the places of an attempt."""
         found = self._read(job_id, "/assignments", {"attempt": attempt})
-        return AssignmentPage.model_validate_json(found.content).items
+        return read_answer(AssignmentPage, found.content).items
 
     def logs(
         self, job_id: str, params: Mapping[str, Any]

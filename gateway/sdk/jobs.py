@@ -13,9 +13,10 @@ from gateway.sdk.handle import JobHandle
 from gateway.sdk.job_calls import JobCalls
 from gateway.sdk.pages import pages
 from gateway.sdk.submission import Overrides, Source, envelope, new_key, wrap
-from gateway.sdk.transport import Call, Wire
+from gateway.sdk.transport import Call, Wire, read_answer
 
 MAX_BATCH_JOBS: Final = 1000
+# The server takes 8 MiB; the rest is room for what joins the entries.
 MAX_BATCH_BYTES: Final = 7 * 1024 * 1024
 """A little below what the server takes."""
 
@@ -70,10 +71,11 @@ class Jobs:
             method="POST",
             path="/jobs",
             body=envelope(source, overrides),
+            # Once per call, not per attempt: the server answers a known key with its job.
             headers={"Idempotency-Key": idempotency_key or new_key()},
             is_repeatable=True,
         )
-        return self._handle(JobView.model_validate_json(self._wire.send(call).content))
+        return self._handle(read_answer(JobView, self._wire.send(call).content))
 
     def plan(self, source: Source, **overrides: Unpack[Overrides]) -> PlanView:
         """Check a submission as `submit` does, and store nothing."""
@@ -84,7 +86,7 @@ class Jobs:
             body=envelope(source, overrides),
             is_repeatable=True,
         )
-        return PlanView.model_validate_json(self._wire.send(call).content)
+        return read_answer(PlanView, self._wire.send(call).content)
 
     def batch(
         self, sources: Sequence[Source], **overrides: Unpack[Overrides]
@@ -95,12 +97,15 @@ class Jobs:
         """
         documents = [document for source in sources for document in read_documents(source)]
         entries = [
-            {**wrap(document, overrides), "idempotency_key": new_key()} for document in documents
+            # The key travels inside the entry: one header could not name a thousand jobs.
+            {**wrap(document, overrides), "idempotency_key": new_key()}
+            for document in documents
         ]
         outcomes: list[BatchOutcome] = []
         for part in split_batch(entries):
             call = Call(method="POST", path="/jobs:batch", body={"jobs": part}, is_repeatable=True)
-            answer = BatchAnswer.model_validate_json(self._wire.send(call).content)
+            answer = read_answer(BatchAnswer, self._wire.send(call).content)
+            # The server counts inside one request, the caller over all sources.
             before = len(outcomes)
             outcomes += [self._outcome(item, before + item.index) for item in answer.items]
         return outcomes
@@ -130,6 +135,8 @@ def split_batch(entries: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str
     part: list[dict[str, Any]] = []
     size = 0
     for entry in entries:
+        # With spaces after commas, so never shorter than what is sent. An entry that is too
+        # long alone goes out by itself and is refused by itself.
         length = len(json.dumps(entry))
         if part and (len(part) == MAX_BATCH_JOBS or size + length > MAX_BATCH_BYTES):
             yield part

@@ -6,7 +6,7 @@ from gateway.errors import GatewayError
 from gateway.schemas.views import EventPage, EventView
 from gateway.sdk.log_lines import MAX_BREAKS, split_lines
 from gateway.sdk.pages import pages
-from gateway.sdk.transport import Call, Wire, is_transient
+from gateway.sdk.transport import Call, Wire, is_transient, read_answer
 
 
 def past_events(wire: Wire) -> Iterator[EventView]:
@@ -22,6 +22,7 @@ def follow_events(wire: Wire, after_id: int = 0) -> Iterator[EventView]:
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after_id)}
         call = Call(method="GET", path="/events", headers=headers)
         try:
+            # The server ends a stream after ten minutes, so that a revoked token stops working.
             with wire.stream(call) as response:
                 for event in read_events(split_lines(response.iter_bytes())):
                     after_id, breaks = event.id, 0
@@ -36,6 +37,8 @@ def follow_events(wire: Wire, after_id: int = 0) -> Iterator[EventView]:
 def read_events(lines: Iterable[str]) -> Iterator[EventView]:
     """Give the events in a stream's lines; comments and unknown fields are skipped."""
     for line in lines:
+        # The id stands in the data too, so the `id:` and `event:` fields need no reading. A comment
+        # (":" first, which keeps the line alive) has an empty name here.
         name, _, value = line.partition(":")
         if name == "data":
-            yield EventView.model_validate_json(value.strip())
+            yield read_answer(EventView, value.strip())

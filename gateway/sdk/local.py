@@ -47,6 +47,7 @@ class LocalGateway:
         self.url, self.token = context["url"], context["token"]
 
     def _start(self, folder: Path) -> subprocess.Popen[bytes]:
+        # Settings of another gateway (a database URL above all) must not leak into this one.
         inherited = {
             name: value
             for name, value in os.environ.items()
@@ -54,6 +55,7 @@ class LocalGateway:
         }
         with self._output.open("wb") as output:
             return subprocess.Popen(
+                # Not `gateway` on PATH, which may belong to another environment than this kernel.
                 [sys.executable, "-m", "gateway.sdk.local_child", "dev", *self._arguments(folder)],
                 env=inherited,
                 # Held open and never written to: the child sees its end when this program dies.
@@ -63,6 +65,7 @@ class LocalGateway:
             )
 
     def _arguments(self, folder: Path) -> list[str]:
+        # Port 0 lets the kernel choose, so two notebooks never race for one port.
         return ["--ephemeral", "--port", "0", "--state-dir", str(folder)]
 
     def _wait_for_context(self, seconds: float) -> dict[str, str]:
@@ -70,6 +73,7 @@ class LocalGateway:
         while time.monotonic() < deadline:
             with suppress(GatewayError):  # half written
                 context = read_context(Path(self._folder.name) / CONTEXT_FILE)
+                # The file is written before the server listens.
                 if {"url", "token"} <= set(context) and is_listening(context["url"]):
                     return context
             if self._child.poll() is not None:

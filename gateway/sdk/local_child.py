@@ -12,8 +12,11 @@ import threading
 
 def end_with_parent() -> None:
     """Ask this process to stop once nobody holds the other end of standard input."""
+    # The kernel closes the parent's end of the pipe however the parent dies, SIGKILL included.
+    # PR_SET_PDEATHSIG would fire when the thread that started us ends, and is Linux only.
     while os.read(sys.stdin.fileno(), 4096):
         pass
+    # A signal and not an exit: only the main thread can take the server down in order.
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -65,6 +65,7 @@ def log_lines(calls: JobCalls, job_id: str, choice: LogChoice) -> Iterator[str]:
         # Looked at before reading: what ends meanwhile is read to its end in the next round.
         job = calls.get(job_id)
         if choice.attempt is None and job.attempt != place.attempt:
+            # Another attempt has lines of its own; what was counted belongs to the one before.
             place = _Place(job.attempt)
         given = place.given
         try:
@@ -72,10 +73,12 @@ def log_lines(calls: JobCalls, job_id: str, choice: LogChoice) -> Iterator[str]:
                 yield from _read(calls, job_id, choice, place)
             if _is_over(job, choice):
                 return
+        # A reserved rank has no lines yet; only of an ended job there will never be any.
         except NotFound:
             if _is_over(job, choice):
                 raise
         except GatewayError as error:
+            # A line in between proves that the gateway lives, so only breaks without one add up.
             breaks = 0 if place.given > given else breaks + 1
             if not is_transient(error) or breaks > MAX_BREAKS:
                 raise
@@ -94,6 +97,7 @@ def _read(calls: JobCalls, job_id: str, choice: LogChoice, place: _Place) -> Ite
     if place.is_torn:
         with calls.logs(job_id, {**params, "tail": CATCH_UP_LINES}) as response:
             found = list(split_lines(response.iter_bytes()))
+        # Read whole before giving any: the overlap is looked for from the last line back.
         yield from place.passing(after_overlap(found, list(place.last)))
         return
     params["follow"] = "true" if choice.follow else None
@@ -108,6 +112,8 @@ def _read(calls: JobCalls, job_id: str, choice: LogChoice, place: _Place) -> Ite
 def split_lines(chunks: Iterable[bytes]) -> Iterator[str]:
     """Give lines that end in a line feed; a progress bar's carriage returns stay inside."""
     rest = b""
+    # Not `str.splitlines`, which also cuts at \r, \x0b, \x85, U+2028 and more; progress bars and
+    # tokenisers print those inside one line. Decoding per line keeps split characters whole.
     for chunk in chunks:
         *whole, rest = (rest + chunk).split(b"\n")
         for line in whole:
@@ -118,6 +124,8 @@ def split_lines(chunks: Iterable[bytes]) -> Iterator[str]:
 
 def after_overlap(found: list[str], last: list[str]) -> list[str]:
     """Give the lines of `found` that come after those given last; all when they are not there."""
+    # From the end, because lines repeat ("step done"): the last match loses at most repeated lines,
+    # the first one would give some of them twice.
     for end in range(len(found), 0, -1):
         length = min(end, len(last))
         if length and found[end - length : end] == last[-length:]:

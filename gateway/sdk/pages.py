@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from gateway.schemas.base import Page
-from gateway.sdk.transport import Call, Wire
+from gateway.sdk.transport import Call, Wire, read_answer
 
 AnyPage = TypeVar("AnyPage", bound=Page)
 PAGE_SIZE = 500
@@ -18,6 +18,6 @@ def pages(
     while cursor != "":
         asked = {"limit": PAGE_SIZE, **(params or {}), "cursor": cursor}
         response = wire.send(Call(method="GET", path=path, params=asked))
-        page = model.model_validate_json(response.content)
+        page = read_answer(model, response.content)
         yield page
         cursor = page.next_cursor

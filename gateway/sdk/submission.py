@@ -33,6 +33,7 @@ class Overrides(TypedDict, total=False):
 
 def new_key() -> str:
     """Give a fresh idempotency key."""
+    # Random, never derived from the manifest: the same training sent twice on purpose is two jobs.
     return uuid.uuid4().hex
 
 
@@ -54,5 +55,6 @@ def envelope(source: Source, overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 def wrap(document: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Give a document with its overrides; those that are None were not said."""
+    # A wrapper that passes its own optional arguments on must not overrule the manifest with None.
     said = {name: value for name, value in overrides.items() if value is not None}
     return {"manifest": dict(document), "overrides": said}
