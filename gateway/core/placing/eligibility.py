@@ -1,62 +1,128 @@
-"""Which nodes a pod set may use at all: flavor, selectors, affinity, taints."""
+"""Which nodes a pod set may use at all: flavor, selectors, affinity, taints.
+
+Judged label by label and taint by taint for all nodes at once. What is free does not matter here.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from gateway.core.devices.fleet import Bool, Fleet
-from gateway.core.devices.matching import matches_affinity, matches_labels, untolerated
+from gateway.core.devices.fleet import Bool, Fleet, Int32
+from gateway.core.devices.labels import LabelColumns
+from gateway.core.devices.matching import untolerated
 from gateway.core.jobs.request import PodSetRequest
 from gateway.core.queues.definitions import Flavor
-from gateway.core.resources.node_rules import Requirement, Toleration
+from gateway.core.resources.node_rules import Requirement, Taint, Toleration
 
-NodeRules = tuple[
-    tuple[tuple[str, str], ...], tuple[tuple[Requirement, ...], ...], tuple[Toleration, ...]
-]
-"""Selector, affinity and tolerations: all of a pod set that eligibility depends on."""
+Taints = tuple[Taint, ...]
+NO_FLAVOR = -1
+MAX_MASKS = 4096
+MAX_WORDS = 64
+"""Rules whose answers are kept; a mask takes a byte a node, words a pointer."""
+
+
+class NodeRules(NamedTuple):
+    """All of a pod set that eligibility depends on, and the flavor it is asked of."""
+
+    flavor: str
+    selector: tuple[tuple[str, str], ...]
+    affinity: tuple[tuple[Requirement, ...], ...]
+    tolerations: tuple[Toleration, ...]
 
 
 class Eligibility:
-    """Answers for one fleet and one set of flavors, remembered by node rules."""
+    """Answers for one fleet and one set of flavors, remembered by node rules.
+
+    Equal rules are given the same mask, the object itself, until a label or a taint changes; what
+    is remembered about a mask may be kept under its identity. Masks are read-only.
+    """
 
     def __init__(self, fleet: Fleet, flavors: tuple[Flavor, ...]) -> None:
         """Find each node's flavor: the first by name that its labels match."""
         self.fleet = fleet
-        self.labels = [dict(pairs) for pairs in fleet.labels]
-        by_name = sorted(flavors, key=lambda flavor: flavor.name)
-        self.flavor_of = [
-            next((f.name for f in by_name if matches_labels(labels, f.node_labels)), "")
-            for labels in self.labels
-        ]
-        self._known: dict[tuple[str, NodeRules], tuple[tuple[str, ...], Bool]] = {}
+        self.flavors = tuple(sorted(flavors, key=lambda flavor: flavor.name))
+        self._labels = LabelColumns(fleet.labels)
+        self._judge_nodes()
+
+    def sync(self, fleet: Fleet, rows: Sequence[int]) -> None:
+        """Take a fleet of the same nodes, of which these rows may have changed.
+
+        Nothing is forgotten unless labels or taints of one of them did.
+        """
+        old, self.fleet = self.fleet, fleet
+        relabelled = [row for row in rows if old.labels[row] != fleet.labels[row]]
+        if relabelled:
+            self._labels.sync(fleet.labels, relabelled)
+        if relabelled or any(old.taints[row] != fleet.taints[row] for row in rows):
+            self._judge_nodes()
+
+    @property
+    def flavor_of(self) -> list[str]:
+        """Name each node's flavor; empty for a node of none."""
+        names = (*(flavor.name for flavor in self.flavors), "")
+        return [names[code] for code in self._flavor.tolist()]
 
     def nodes(self, pod_set: PodSetRequest, flavor: Flavor) -> Bool:
         """Give a mask of the nodes of this flavor that the pod set's rules allow."""
-        return self._judged(pod_set, flavor)[1]
+        rules = _rules_of(pod_set, flavor)
+        mask = self._masks.get(rules)
+        if mask is None:
+            mask = self._of_flavor(rules.flavor) & self._labels.matching(rules.selector)
+            mask &= self._labels.in_affinity(rules.affinity) & self._tolerating(rules.tolerations)
+            mask.flags.writeable = False
+            if len(self._masks) >= MAX_MASKS:
+                self._masks.clear()
+            self._masks[rules] = mask
+        return mask
 
     def refusals(self, pod_set: PodSetRequest, flavor: Flavor) -> tuple[str, ...]:
         """Say for each node why it is out for this pod set; empty when it is not."""
-        return self._judged(pod_set, flavor)[0]
+        rules = _rules_of(pod_set, flavor)
+        if rules not in self._words:
+            if len(self._words) >= MAX_WORDS:
+                self._words.clear()
+            self._words[rules] = tuple(self._refusals(rules).tolist())
+        return self._words[rules]
 
-    def _judged(self, pod_set: PodSetRequest, flavor: Flavor) -> tuple[tuple[str, ...], Bool]:
-        rules = (
-            pod_set.node_selector,
-            pod_set.affinity,
-            (*pod_set.tolerations, *flavor.tolerations),
-        )
-        key = (flavor.name, rules)
-        if key not in self._known:
-            why = tuple(self._refusal(row, flavor, rules) for row in range(len(self.fleet)))
-            self._known[key] = why, np.array([not each for each in why], dtype=np.bool_)
-        return self._known[key]
+    def _judge_nodes(self) -> None:
+        self._masks: dict[NodeRules, Bool] = {}
+        self._words: dict[NodeRules, tuple[str, ...]] = {}
+        self._flavor: Int32 = np.full(len(self.fleet), NO_FLAVOR, dtype=np.int32)
+        # The first by name is written last and stays.
+        for code, flavor in reversed(tuple(enumerate(self.flavors))):
+            self._flavor[self._labels.matching(flavor.node_labels)] = code
+        self._taint_codes: dict[Taints, int] = {}
+        codes = [
+            self._taint_codes.setdefault(taints, len(self._taint_codes))
+            for taints in self.fleet.taints
+        ]
+        self._taints: Int32 = np.array(codes, dtype=np.int32)
 
-    def _refusal(self, row: int, flavor: Flavor, rules: NodeRules) -> str:
-        selector, affinity, tolerations = rules
-        if self.flavor_of[row] != flavor.name:
-            return f"not of flavor {flavor.name}"
-        if not matches_labels(self.labels[row], selector):
-            return "node selector does not match"
-        if not matches_affinity(self.labels[row], affinity):
-            return "required node affinity does not match"
-        taint = untolerated(self.fleet.taints[row], tolerations)
-        if taint is not None:
-            return f"taint {taint.key}={taint.value} not tolerated"
-        return ""
+    def _of_flavor(self, name: str) -> Bool:
+        codes = [code for code, flavor in enumerate(self.flavors) if flavor.name == name]
+        mine: Bool = np.isin(self._flavor, codes)
+        return mine
+
+    def _tolerating(self, tolerations: tuple[Toleration, ...]) -> Bool:
+        verdicts = [untolerated(taints, tolerations) is None for taints in self._taint_codes]
+        tolerated: Bool = np.array(verdicts, dtype=np.bool_)[self._taints]
+        return tolerated
+
+    def _refusals(self, rules: NodeRules) -> np.ndarray:
+        """Give the words as a column; a reason that comes first is written last."""
+        taint_words = [_taint_words(untolerated(t, rules.tolerations)) for t in self._taint_codes]
+        words = np.array(taint_words, dtype=np.object_)[self._taints]
+        words[~self._labels.in_affinity(rules.affinity)] = "required node affinity does not match"
+        words[~self._labels.matching(rules.selector)] = "node selector does not match"
+        words[~self._of_flavor(rules.flavor)] = f"not of flavor {rules.flavor}"
+        return words
+
+
+def _rules_of(pod_set: PodSetRequest, flavor: Flavor) -> NodeRules:
+    tolerations = (*pod_set.tolerations, *flavor.tolerations)
+    return NodeRules(flavor.name, pod_set.node_selector, pod_set.affinity, tolerations)
+
+
+def _taint_words(taint: Taint | None) -> str:
+    return "" if taint is None else f"taint {taint.key}={taint.value} not tolerated"

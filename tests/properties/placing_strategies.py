@@ -1,0 +1,90 @@
+"""Fleets with labels, taints and racks, and gangs with node rules and levels, drawn from a seed."""
+
+from dataclasses import replace
+
+from gateway.core.devices.rows import DeviceRow, NodeRow
+from gateway.core.jobs.request import PodSetRequest
+from gateway.core.queues.definitions import Flavor
+from gateway.core.resources.node_rules import Requirement, Taint, Toleration
+from gateway.core.vocabulary import DeviceHealth
+from tests.properties.strategies import Dice, a_random_node, a_random_pod_set
+
+RACK = "rack"
+FLAVORS = (
+    Flavor(name="b", node_labels=(("size", "l"),)),
+    Flavor(name="a", node_labels=(("zone", "1"),)),
+    Flavor(name="c", tolerations=(Toleration(key="gpu", operator="Exists"),)),
+)
+TAINTS = (
+    Taint(key="gpu", value="reserved"),
+    Taint(key="gpu", value="reserved", effect="PreferNoSchedule"),
+    Taint(key="down", effect="NoExecute"),
+)
+TOLERATIONS = (
+    Toleration(operator="Exists"),
+    Toleration(key="gpu", value="reserved", effect="NoSchedule"),
+    Toleration(key="down", operator="Exists", effect="NoExecute"),
+)
+REQUIREMENTS = (
+    Requirement(key="zone", operator="In", values=("1", "2")),
+    Requirement(key="zone", operator="NotIn", values=("1",)),
+    Requirement(key="zone", operator="Gt", values=("1",)),
+    Requirement(key="zone", operator="Lt", values=("2",)),
+    Requirement(key="size", operator="Exists"),
+    Requirement(key="size", operator="DoesNotExist"),
+)
+
+
+def random_labels(dice: Dice, racks: int = 3) -> tuple[tuple[str, str], ...]:
+    """Give sorted pairs; some nodes lack some labels."""
+    drawn = {
+        RACK: dice.pick([None, *(f"r{i}" for i in range(racks)), *(f"r{i}" for i in range(racks))]),
+        "size": dice.pick([None, "l", "s"]),
+        "zone": dice.pick([None, "1", "2", "x"]),
+    }
+    return tuple((key, value) for key, value in drawn.items() if value is not None)
+
+
+def a_labelled_node(dice: Dice, node_id: int) -> tuple[NodeRow, list[DeviceRow]]:
+    """Give a node in some state of use with labels, and sometimes a taint."""
+    node, devices = a_random_node(dice, node_id)
+    taints = (dice.pick(TAINTS),) if dice.happens(30) else ()
+    return node._replace(labels=random_labels(dice), taints=taints), devices
+
+
+def with_node_rules(dice: Dice, pod_set: PodSetRequest) -> PodSetRequest:
+    """Give the pod set with some selector, affinity and tolerations."""
+    terms = [
+        tuple(dice.pick(REQUIREMENTS) for _ in range(dice.number(0, 2)))
+        for _ in range(dice.pick([0, 0, 1, 2]))
+    ]
+    return replace(
+        pod_set,
+        node_selector=dice.pick([(), (), (("zone", "1"),), (("size", "s"), ("zone", "2"))]),
+        affinity=tuple(terms),
+        tolerations=tuple(dice.pick(TOLERATIONS) for _ in range(dice.number(0, 2))),
+    )
+
+
+def a_ruled_pod_set(dice: Dice) -> PodSetRequest:
+    """Give Workers with node rules."""
+    return with_node_rules(dice, a_random_pod_set(dice, "Worker", dice.number(1, 4)))
+
+
+def changed_node(dice: Dice, node: NodeRow, devices: list[DeviceRow]) -> NodeRow:
+    """Give the node with something else about it; devices may be changed in place."""
+    for index, device in enumerate(devices):
+        if dice.happens(20):
+            devices[index] = device._replace(
+                units_free=dice.pick([0, 100]),
+                is_present=dice.happens(90),
+                health=dice.pick([DeviceHealth.HEALTHY, DeviceHealth.UNHEALTHY]),
+            )
+    changes: list[dict[str, object]] = [
+        {"labels": random_labels(dice)},
+        {"taints": (dice.pick(TAINTS),)},
+        {"taints": ()},
+        {"health": dice.pick([DeviceHealth.HEALTHY, DeviceHealth.CORDONED])},
+        {"free": {**node.free, "cpu": dice.pick([0, 3000, 64000])}},
+    ]
+    return node._replace(**dice.pick(changes))  # type: ignore[arg-type]  # fields by name
