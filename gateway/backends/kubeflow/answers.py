@@ -86,8 +86,8 @@ def read_answer(answer: Answer, verb: str, what: str) -> Json:
         case HTTPStatus.NOT_FOUND:
             raise _absent(status, verb, what, message)
         case HTTPStatus.CONFLICT:
-            raise _conflict(status, message)
-        case HTTPStatus.GONE:
+            raise _conflict(status, verb, what, message)
+        case HTTPStatus.GONE if verb == "list":
             raise ListExpired(message)
     raise _refusal(answer, verb, what, message)
 
@@ -129,9 +129,12 @@ def _absent(status: Json, verb: str, what: str, message: str) -> Exception:
     return ObjectAbsent(message)
 
 
-def _conflict(status: Json, message: str) -> Exception:
+def _conflict(status: Json, verb: str, what: str, message: str) -> Exception:
     if text_at(status, "reason") == "AlreadyExists":
         return ObjectExists(message)
+    if verb == "create":
+        # A namespace's quota that somebody else charges at the same moment: nothing was created.
+        return ClusterUnreachable(f"the cluster could not {verb} {what}: {message}")
     return ObjectChanged(message)
 
 

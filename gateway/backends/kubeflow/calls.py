@@ -4,6 +4,7 @@ Knows paths, selectors and preconditions; what an object means is decided elsewh
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -23,6 +24,7 @@ from gateway.errors import ClusterUnreachable
 
 PAGE_SIZE = 500
 MOST_PAGES = 2000
+LIST_TRIES = 2
 JOBS_ROOT = f"/apis/{GROUP}/{VERSION}"
 
 
@@ -150,11 +152,12 @@ class Calls:
     def _list(
         self, path: str, query: Mapping[str, str], about: tuple[str, Deadline | None]
     ) -> list[Json]:
-        try:
-            # Without a resourceVersion, so it is no older than a pod that was bound a moment ago.
-            return self._pages(path, query, about)
-        except ListExpired:
-            return self._pages(path, query, about)  # a consistent list has to begin anew
+        for _ in range(LIST_TRIES):
+            # A consistent list has to begin anew when its token has expired.
+            with suppress(ListExpired):
+                # Without a resourceVersion, so no older than a pod that was bound a moment ago.
+                return self._pages(path, query, about)
+        raise ClusterUnreachable(f"the list of {about[0]} expired again while it was read")
 
     def _pages(
         self, path: str, query: Mapping[str, str], about: tuple[str, Deadline | None]

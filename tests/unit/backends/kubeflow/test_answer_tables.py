@@ -132,26 +132,35 @@ def test_one_wish_does_not_stick_to_later_errors() -> None:
     assert (first.retry_after_seconds, second.retry_after_seconds) == (9, 0)
 
 
-@pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize(
-    ("answer", "kind"),
+    ("verb", "answer", "kind"),
     [
-        (status(404, "NotFound", "gone", name="j", kind="pytorchjobs"), ObjectAbsent),
-        (status(409, "AlreadyExists", "taken"), ObjectExists),
-        (status(409, "Conflict", "newer"), ObjectChanged),
-        (status(409, "", "no reason"), ObjectChanged),
-        (Answer(status=409, body=b"conflict"), ObjectChanged),
-        (status(410, "Expired", "too old"), ListExpired),
-        (Answer(status=410), ListExpired),
+        ("get", status(404, "NotFound", "gone", name="j", kind="pytorchjobs"), ObjectAbsent),
+        ("patch", status(404, "NotFound", "gone", name="j", kind="pods"), ObjectAbsent),
+        ("create", status(409, "AlreadyExists", "taken"), ObjectExists),
+        ("patch", status(409, "Conflict", "newer"), ObjectChanged),
+        ("delete", status(409, "Conflict", "another UID"), ObjectChanged),
+        ("patch", status(409, "", "no reason"), ObjectChanged),
+        ("patch", Answer(status=409, body=b"conflict"), ObjectChanged),
+        ("list", status(410, "Expired", "too old"), ListExpired),
+        ("list", Answer(status=410), ListExpired),
     ],
 )
 def test_what_the_caller_decides_is_no_error_of_the_gateway(
-    answer: Answer, kind: type[Exception], verb: str
+    verb: str, answer: Answer, kind: type[Exception]
 ) -> None:
     error = failure(answer, verb)
 
     assert type(error) is kind
     assert not isinstance(error, GatewayError)
+
+
+def test_a_create_that_met_others_at_the_namespaces_quota_is_tried_again() -> None:
+    words = 'Operation cannot be fulfilled on resourcequotas "team-a": the object has been modified'
+    error = refusal(status(409, "Conflict", words), "create")
+
+    assert type(error) is ClusterUnreachable
+    assert error.detail == f"the cluster could not create {WHAT}: {words}"
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_a_missing_object_a_missing_namespace_and_a_missing_kind_are_three_thing
 
 def test_conflicts_are_told_apart() -> None:
     assert isinstance(failure(status(409, "AlreadyExists")), ObjectExists)
-    assert isinstance(failure(status(409, "Conflict")), ObjectChanged)
+    assert isinstance(failure(status(409, "Conflict"), "patch"), ObjectChanged)
     assert isinstance(failure(status(410, "Expired"), "list"), ListExpired)
 
 

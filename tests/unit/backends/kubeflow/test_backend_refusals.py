@@ -99,6 +99,16 @@ def test_a_name_that_was_taken_and_is_free_again_is_tried_later(world: World) ->
         world.backend.create(world.launch)
 
 
+def test_a_create_that_met_others_at_a_quota_is_neither_refused_nor_poison(world: World) -> None:
+    conflict = status(409, "Conflict", "Operation cannot be fulfilled on resourcequotas")
+    world.cluster.faults = [lambda request: conflict if request.method == "POST" else None]
+
+    with pytest.raises(ClusterUnreachable, match="resourcequotas"):
+        world.backend.create(world.launch)
+    world.cluster.faults = []
+    assert world.backend.create(world.launch) == world.backend.find(world.launch)
+
+
 def test_a_strangers_object_is_named_with_its_uid_and_a_way_out(world: World) -> None:
     world.backend.create(world.launch)
     world.change({"metadata": {"labels": {"training-gateway.io/job-id": "another"}}})
