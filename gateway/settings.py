@@ -22,7 +22,9 @@ class Settings(BaseSettings):
     """Settings of one gateway server."""
 
     # Unknown variables of the prefix are left alone: the SDK and the command line have some too.
-    model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix=ENVIRONMENT_PREFIX, extra="ignore", frozen=True, allow_inf_nan=False
+    )
 
     state_dir: Path = Field(default_factory=default_state_dir)
     """Folder for the SQLite file, the context file and local attempts."""

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from gateway.core.vocabulary import LABEL_PREFIX, Guarantee, PairRule
 from gateway.errors import GatewayError, InvalidInput, NotSupportedYet
+from gateway.manifests.json_text import read_json
+from gateway.manifests.plain import plain
 from gateway.manifests.spot import Spot, is_number
 
 # The bound that Kubernetes sets for the values of users' PriorityClasses.
@@ -24,9 +26,9 @@ _TEXT_FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...]] = (
     # `\Z`, because `$` would take a text that ends in a line break. `yes` and `on` stay texts: an
     # annotation is no YAML, and Kubernetes' own annotations know only true and false.
     (re.compile(r"(true|false)\Z"), json.loads),
-    (re.compile(r"[-+]?[0-9]{1,18}\Z"), int),
+    (re.compile(r"[-+]?[0-9]{1,40}\Z"), int),
     (re.compile(r"[-+]?[0-9]{1,18}\.[0-9]{1,18}\Z"), float),
-    (re.compile(r"[\[{]"), json.loads),
+    (re.compile(r"[\[{]"), lambda text: plain(read_json(text))),
 )
 """What a text must look like to stand for something else, and how that is read."""
 
@@ -88,7 +90,7 @@ def from_text(spot: Spot) -> Spot:
         return spot
     try:
         return Spot(_value_in(spot.value), spot.pointer)
-    except (ValueError, RecursionError):
+    except ValueError:
         raise spot.refuse("not JSON", hint="write a JSON list or mapping") from None
 
 
@@ -125,7 +127,7 @@ def _number(spot: Spot) -> Any:
 
 def _list(spot: Spot) -> Any:
     if isinstance(spot.value, str):
-        return [each.strip() for each in spot.value.split(",")]
+        return [each.strip() for each in spot.value.split(",") if each.strip()]
     spot.items()
     return spot.value
 

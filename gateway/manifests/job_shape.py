@@ -4,6 +4,7 @@ What the operator's webhook, the CRD and the gateway's own rules would refuse la
 with its place. The pod templates below are judged elsewhere. Source: training operator 1.9.
 """
 
+import re
 from typing import Any, Final
 
 from gateway.core.vocabulary import ReplicaType
@@ -19,6 +20,7 @@ CLEAN_POD_POLICIES: Final = ("None", "Running", "All")
 OPERATOR: Final = "kubeflow.org/training-operator"
 RENDEZVOUS: Final = ("c10d", "etcd", "etcd-v2", "static")
 PROCESSES: Final = ("auto", "cpu", "gpu")
+_PROCESS_COUNT: Final = re.compile(r"0*[1-9][0-9]{0,5}")
 MAX_REPLICAS: Final = 10_000
 # kubectl's copy of the whole object: as large again, and wrong as soon as a field is overridden.
 _DROPPED_ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -83,8 +85,7 @@ def _check_processes(spec: Spot) -> None:
 
 
 def _is_process_count(text: str) -> bool:
-    is_number = text.isdecimal() and int(text[:9]) > 0
-    return is_number or text in PROCESSES
+    return text in PROCESSES or _PROCESS_COUNT.fullmatch(text) is not None
 
 
 def _check_run_policy(policy: Spot) -> None:

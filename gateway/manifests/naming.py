@@ -71,7 +71,8 @@ def _nameless_hint(metadata: Spot) -> str:
 
 
 def _rename_hint(name: str, limit: int) -> str:
-    suggestion = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-0123456789")[:limit]
+    suggestion = re.sub(r"[^a-z0-9]+", "-", name.lower()).lstrip("-0123456789")
+    suggestion = suggestion[:limit].rstrip("-")
     return f"did you mean {suggestion!r}?" if suggestion else "start with a letter"
 
 

@@ -37,9 +37,9 @@ def write_implied(manifest: dict[str, Any], namespace: str) -> None:
         # `replicas: 1` is refused there.
         replica.value.setdefault("replicas", 1)
         for name, quantities, spot in _quantities(replica):
-            # The CRD's quantities are int-or-string: a JSON 0.5 is refused.
-            if isinstance(spot.value, float):
-                quantities.value[name] = str(spot.value)
+            # The CRD's quantities are int-or-string: a JSON 0.5 is refused, and a text with spaces.
+            if isinstance(spot.value, float | str):
+                quantities.value[name] = str(spot.value).strip()
 
 
 def _quantities(replica: Spot) -> Iterator[tuple[str, Spot, Spot]]:

@@ -39,6 +39,7 @@ def effective_requests(pod: Spot, options: ReadOptions, *, has_operator_init: bo
     if has_operator_init:
         starting = _most(starting, _sum((sidecars, OPERATOR_INIT)))
     running = _sum((containers, sidecars))
+    _refuse_mixed_gpus(pod)
     total = _with_pod_level(_most(running, starting), pod.at("resources"), options)
     overhead = _amounts(pod.at("overhead"), options)
     # Sorted and without zeros: pods that ask alike must be equal, for they share a request class.
@@ -120,16 +121,21 @@ def _require_equal(name: str, request: Spot, limit: Spot) -> None:
 
 def _amounts(quantities: Spot, options: ReadOptions) -> Requests:
     found: Requests = {}
-    gpus = set()
     for name, spot in quantities.entries():
-        amount = _parsed(name, spot)
         counted = _counted(name, spot, options)
-        if counted == "gpu" and amount:
-            gpus.add(name)
+        found[counted] = found.get(counted, 0) + _parsed(name, spot)
+    return {name: amount for name, amount in found.items() if name not in _UNCOUNTED}
+
+
+def _refuse_mixed_gpus(pod: Spot) -> None:
+    """Refuse two kinds of GPU in one pod: no node has both, and their sum would mean nothing."""
+    gpus: set[str] = set()
+    for quantities in quantity_maps(pod):
+        for name, spot in quantities.given(GPU_RESOURCE_NAMES):
+            if _parsed(name, spot):
+                gpus.add(name)
             one_kind = "a pod asks for one kind of GPU only"
             spot.demand(len(gpus) <= 1, one_kind, f"keep one of {sorted(gpus)}")
-        found[counted] = found.get(counted, 0) + amount
-    return {name: amount for name, amount in found.items() if name not in _UNCOUNTED}
 
 
 def _counted(name: str, spot: Spot, options: ReadOptions) -> str:

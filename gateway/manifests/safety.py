@@ -6,6 +6,7 @@ Only the gateway's reserved names stay refused when unsafe templates are allowed
 """
 
 from collections.abc import Iterator
+from posixpath import normpath
 from typing import Final
 
 from gateway.core.vocabulary import ENVIRONMENT_PREFIX
@@ -76,6 +77,13 @@ _SYSCTLS: Final = frozenset(
         "net.ipv4.tcp_wmem",
     ]
 )
+_SELINUX_TYPES: Final = frozenset(
+    ["", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"]
+)
+# Before appArmorProfile came with Kubernetes 1.30, one annotation for each container.
+_APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_HOOKS: Final = ("postStart", "preStop")
 _CONTAINER_LISTS: Final = ("containers", "initContainers", "ephemeralContainers")
 _BESIDE: Final = "{} reaches devices beside the reservation"
 _ALLOWING: Final = "remove it, or ask an admin to allow unsafe templates"
@@ -108,6 +116,8 @@ def check_safety(template: Spot) -> None:
     _require_none(metadata.at("finalizers").items(), "pods with finalizers keep their devices")
     for key, spot in metadata.at("annotations").entries():
         _require(spot, not key.startswith(_DEVICE_ANNOTATIONS), _BESIDE.format(key))
+        is_confined = not key.startswith(_APP_ARMOR) or spot.text() != "unconfined"
+        _require(spot, is_confined, "an unconfined AppArmor profile reaches beyond the pod")
     _check_pod(pod)
     for container in _containers(pod):
         _check_container(container)
@@ -139,7 +149,23 @@ def _check_container(container: Spot) -> None:
         _require(name, name.text() not in VISIBLE_DEVICES, _BESIDE.format(name.value))
     for mount in container.at("volumeMounts").items():
         path = mount.at("mountPath")
-        _require(path, not path.text().startswith(_DEVICE_MOUNT), _BESIDE.format(path.value))
+        is_harmless = not _cleaned(path.text()).startswith(_DEVICE_MOUNT)
+        _require(path, is_harmless, _BESIDE.format(path.value))
+    _check_callbacks(container)
+
+
+def _cleaned(path: str) -> str:
+    # As the runtime cleans it before it compares; POSIX alone would keep two slashes at the start.
+    return normpath("/" + path.lstrip("/"))
+
+
+def _check_callbacks(container: Spot) -> None:
+    """Refuse probes and hooks that name a host: the kubelet would call it in the pod's stead."""
+    hooks = [container.at("lifecycle", key) for key in _HOOKS]
+    for callback in (*map(container.at, _PROBES), *hooks):
+        for kind in ("httpGet", "tcpSocket"):
+            host = callback.at(kind, "host")
+            _require(host, not host.text(), "it would be called from the node's network")
 
 
 def _check_security(security: Spot) -> None:
@@ -158,6 +184,8 @@ def _check_profiles(security: Spot) -> None:
         # Localhost profiles pass: an admin has put them on the node.
         kind = security.at(key, "type")
         _require(kind, kind.text() != "Unconfined", f"an unconfined {key} reaches beyond the pod")
+    label = security.at("seLinuxOptions", "type")
+    _require(label, label.text() in _SELINUX_TYPES, "this SELinux type reaches beyond the pod")
     for key in ("user", "role"):
         identity = security.at("seLinuxOptions", key)
         _require(identity, not identity.text(), "a chosen SELinux identity is unsafe")

@@ -5,6 +5,7 @@ never meets code that would fail on it. It knows types, but no field of any form
 """
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType, NoneType
 from typing import Any, Final, TypeGuard, TypeVar
@@ -15,6 +16,8 @@ from gateway.manifests.suggesting import UNEXPANDED, did_you_mean
 MAX_INT64: Final = 2**63 - 1
 # A refusal travels in a log line and an HTTP answer; a 200 kB script must not come back in it.
 _SHOWN: Final = 200
+# Not 08: YAML takes it for a text without quotes, too.
+_QUOTED_NUMBER: Final = re.compile(r"[-+]?(0|[1-9][0-9]{0,39})")
 # One for all missing mappings, so it must not be writable: a write into it would be seen by every
 # other reader.
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -239,7 +242,7 @@ def _type_hint(value: object, expected: str) -> str:
 def _hint_on_text(text: str, expected: str) -> str:
     if "$" in text:
         return UNEXPANDED
-    is_quoted_number = expected != "a boolean" and text.strip("+-").isdecimal()
+    is_quoted_number = expected != "a boolean" and _QUOTED_NUMBER.fullmatch(text) is not None
     return "write it without quotes" if is_quoted_number else _hint_on_form(expected)
 
 

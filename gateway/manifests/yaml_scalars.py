@@ -26,7 +26,7 @@ _INFINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _TAG: Final = "tag:yaml.org,2002:"
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "int": (int,),
-    "float": (float, int, bool),
+    "float": (float, int),
     "bool": (bool,),
     "null": (NoneType,),
 }

@@ -63,24 +63,31 @@ def shown(value: object) -> object:
     # Numbers as numbers, so that a client may compare them; everything else as text, cut short.
     if value is None or isinstance(value, bool | int | float):
         return value
-    text = value if isinstance(value, str) else repr(value)
+    # Half of a surrogate pair has no UTF-8: the answer that shows it could not be sent.
+    text = str(value).encode(errors="replace").decode() if isinstance(value, str) else repr(value)
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
 
 
 def error_of(document: Mapping[str, Any], status: int) -> GatewayError:
     """Give the error that a document describes; a plain GatewayError for an unknown code."""
-    code = str(document.get("code", ""))
+    code = _text_in(document, "code")
+    allowed = document.get("allowed")
     # Fields are read one by one and with defaults: between client and gateway may stand a proxy, or
     # a gateway of another version.
     error = error_class(code)(
-        str(document.get("detail") or f"the gateway answered {status}"),
-        pointer=str(document.get("pointer", "")),
-        hint=str(document.get("hint", "")),
+        _text_in(document, "detail") or f"the gateway answered {status}",
+        pointer=_text_in(document, "pointer"),
+        hint=_text_in(document, "hint"),
         value=document.get("value"),
-        allowed=tuple(str(item) for item in document.get("allowed", ())),
+        allowed=tuple(map(str, allowed)) if isinstance(allowed, list | tuple) else (),
     )
     request_id = document.get("request_id")
     if request_id:
         # A note, not a field: tracebacks print it, and errors of equal facts stay equal.
         error.add_note(f"request id {request_id}")
     return error
+
+
+def _text_in(document: Mapping[str, Any], key: str) -> str:
+    value = document.get(key)
+    return value if isinstance(value, str) else ""
