@@ -10,10 +10,13 @@ JSON_MEDIA_TYPE = "application/json"
 
 def answer(view: BaseModel, *, status: int = 200, version: int | None = None) -> Response:
     """Give a model as JSON, with its version as ETag when it has one."""
+    return written(view.model_dump_json(), status=status, version=version)
+
+
+def written(text: str, *, status: int = 200, version: int | None = None) -> Response:
+    """Give a model that was written as JSON already."""
     headers = {} if version is None else {"ETag": f'"{version}"'}
-    return Response(
-        view.model_dump_json(), status_code=status, headers=headers, media_type=JSON_MEDIA_TYPE
-    )
+    return Response(text, status_code=status, headers=headers, media_type=JSON_MEDIA_TYPE)
 
 
 def items(views: Sequence[BaseModel]) -> Response:

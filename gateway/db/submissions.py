@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Integer, bindparam, insert, literal_column, select
+from sqlalchemy import Connection, Integer, select
 
 from gateway.core.jobs.request import RequestClass
 from gateway.db.engine import Database, Row, Writer
 from gateway.db.jobs import intern_class
-from gateway.db.tables import events, jobs, namespace_defaults, queues
+from gateway.db.tables import jobs, namespace_defaults, queues
 
 MOST_CLASSES = 10_000
 MOST_ROWS = 128
@@ -140,36 +140,28 @@ def _as_json(rows: Sequence[NewJob]) -> str:
     return f"[{','.join(parts)}]"
 
 
-_IS_ONE_OF = jobs.c.uid.in_(bindparam("uids", expanding=True))
-_INSERTED = select(jobs.c.uid).where(_IS_ONE_OF)
-_TELL_SUBMITTED = insert(events).from_select(
-    ("at_us", "job_id", "kind", "actor", "data", "xact_id"),
-    select(
-        jobs.c.submitted_us,
-        jobs.c.id,
-        literal_column("'submitted'"),
-        jobs.c.user_name,
-        literal_column("'{}'"),
-        jobs.c.xact_id,
-    )
-    .where(_IS_ONE_OF)
-    .order_by(jobs.c.id),
-    include_defaults=False,
-)
-"""Built once: building a statement costs more than running it."""
+_LAST_ID = "SELECT coalesce(max(id), 0) FROM jobs"
+_TELL_SUBMITTED = """
+INSERT INTO events (at_us, job_id, kind, actor, data, xact_id)
+SELECT submitted_us, id, 'submitted', user_name, '{}', xact_id FROM jobs WHERE id > ? ORDER BY id
+"""
+_INSERTED = "SELECT uid FROM jobs WHERE id > ?"
 
 
 def _insert_sqlite(writer: Writer, rows: Sequence[NewJob]) -> set[str]:
-    """Insert under the one writer's lock, so that no queue can go meanwhile."""
+    """Insert under the one writer's lock, so that no queue can go meanwhile.
+
+    Nobody else inserts meanwhile either, so what is above the last id is what was inserted here.
+    """
+    run = writer.connection.exec_driver_sql
+    last_id = (run(_LAST_ID).scalar_one(),)
     for start in range(0, len(rows), MOST_ROWS):
         part = rows[start : start + MOST_ROWS]
         values = [value for row in part for value in (*row, writer.xact_id)]
-        writer.connection.exec_driver_sql(_insert_text(len(part)), tuple(values))
-    uids = [row.uid for row in rows]
-    told = writer.connection.execute(_TELL_SUBMITTED, {"uids": uids})
-    if told.rowcount == len(rows):
-        return set(uids)
-    return set(writer.connection.execute(_INSERTED, {"uids": uids}).scalars())
+        run(_insert_text(len(part)), tuple(values))
+    if run(_TELL_SUBMITTED, last_id).rowcount == len(rows):
+        return {row.uid for row in rows}
+    return set(run(_INSERTED, last_id).scalars())
 
 
 @lru_cache(maxsize=MOST_ROWS)

@@ -8,31 +8,21 @@ from gateway.db.engine import Writer
 from gateway.db.group_commit import store_each
 from gateway.db.state import read_generation
 from gateway.errors import Denied, GatewayError, InvalidInput, NeverFits
-from gateway.manifests.remembering import ReadJob
+from gateway.manifests.remembering import ReadJob, alone
 from gateway.schemas.job_spec import JobSpec
-from gateway.schemas.problems import problem_of
-from gateway.schemas.views import BatchAnswer, BatchItem, PlanView
+from gateway.schemas.views import PlanView
+from gateway.service.alike import Checked, Unjudged
+from gateway.service.choosing import queue_of, resolve
 from gateway.service.context import Caller, Gateway
 from gateway.service.feasibility import require_possible
-from gateway.service.gangs import totals_of
-from gateway.service.prepared import Prepared, prepare
-from gateway.service.storing import (
-    Checked,
-    Submitted,
-    Unjudged,
-    name_taken,
-    queue_of,
-    resolve,
-    store,
-)
+from gateway.service.gangs import request_of, totals_of
+from gateway.service.storing import Submitted, name_taken, store
 
 __all__ = ["Submitted", "plan", "submit", "submit_batch"]
 MAX_KEY_LENGTH = 255
-Submission = JobSpec | ReadJob | Prepared
-"""A job to submit, with more or less of what is derived from it."""
 
 
-def submit(gateway: Gateway, caller: Caller, spec: Submission, key: str | None) -> Submitted:
+def submit(gateway: Gateway, caller: Caller, job: JobSpec | ReadJob, key: str | None) -> Submitted:
     """Store one job durably; the same key gives the same job again.
 
     Raises:
@@ -42,7 +32,8 @@ def submit(gateway: Gateway, caller: Caller, spec: Submission, key: str | None) 
         NameTaken: a live job of that name exists in the namespace.
         KeyReused: the key was used with another body.
     """
-    checked = _check(gateway, caller, prepare(spec), key)
+    read = job if isinstance(job, ReadJob) else alone(job)
+    checked = _check(gateway, caller, read, key)
     while True:
         try:
             submitted = gateway.database.run_together(store, checked)
@@ -54,14 +45,14 @@ def submit(gateway: Gateway, caller: Caller, spec: Submission, key: str | None) 
 
 
 def submit_batch(
-    gateway: Gateway, caller: Caller, specs: Sequence[tuple[Submission, str | None]]
-) -> BatchAnswer:
-    """Store many jobs in one transaction; each passes or fails alone."""
+    gateway: Gateway, caller: Caller, jobs: Sequence[tuple[ReadJob, str | None]]
+) -> list[Submitted | GatewayError]:
+    """Store many jobs with their keys in one transaction; each passes or fails alone."""
     outcomes: dict[int, Submitted | Exception] = {}
     waiting: dict[int, Checked] = {}
-    for index, (spec, key) in enumerate(specs):
+    for index, (job, key) in enumerate(jobs):
         try:
-            waiting[index] = _check(gateway, caller, prepare(spec), key)
+            waiting[index] = _check(gateway, caller, job, key)
         except GatewayError as error:
             outcomes[index] = error
     while waiting:
@@ -73,19 +64,19 @@ def submit_batch(
         outcomes.update(zip(waiting, stored, strict=True))
         break
     gateway.wake.set()
-    return BatchAnswer(items=tuple(_item(index, outcomes[index]) for index in range(len(specs))))
+    return [_told(outcomes[index]) for index in range(len(jobs))]
 
 
 def plan(gateway: Gateway, caller: Caller, spec: JobSpec) -> PlanView:
     """Check a submission as `submit` does, and store nothing."""
-    checked = _check(gateway, caller, prepare(spec), None)
+    _check(gateway, caller, alone(spec), None)
     with gateway.database.read() as connection:
         book = gateway.remembered.queues(connection, read_generation(connection))
         resolved = resolve(book, spec)
         taken = job_rows.find_live_name(connection, spec.namespace, spec.name)
-    require_possible(gateway, resolved.queue, checked.request)
+    require_possible(gateway, resolved.queue, request_of(spec))
     if taken is not None:
-        raise name_taken(resolved)
+        raise name_taken(spec.namespace, spec.name)
     pods, gpus, rdma = totals_of(resolved)
     return PlanView(
         spec=resolved.model_dump(mode="json"),
@@ -96,13 +87,13 @@ def plan(gateway: Gateway, caller: Caller, spec: JobSpec) -> PlanView:
     )
 
 
-def _check(gateway: Gateway, caller: Caller, prepared: Prepared, key: str | None) -> Checked:
-    spec = prepared.spec
-    if not caller.may_use(spec.namespace):
+def _check(gateway: Gateway, caller: Caller, job: ReadJob, key: str | None) -> Checked:
+    namespace = job.known.spec.namespace
+    if not caller.may_use(namespace):
         raise Denied(
-            f"{caller.name} may not submit to namespace {spec.namespace}",
+            f"{caller.name} may not submit to namespace {namespace}",
             pointer="/metadata/namespace",
-            value=spec.namespace,
+            value=namespace,
             allowed=caller.namespaces,
             hint="choose one of your namespaces",
         )
@@ -115,10 +106,8 @@ def _check(gateway: Gateway, caller: Caller, prepared: Prepared, key: str | None
     return Checked(
         gateway=gateway,
         caller=caller,
-        spec=spec,
+        job=job,
         key=key,
-        request=prepared.request,
-        digest=prepared.digest,
         at_us=gateway.clock.now_us(),
     )
 
@@ -140,8 +129,8 @@ def _judge_all(
         asked = [
             index
             for index, checked in waiting.items()
-            if checked.request == question.request
-            and queue_of(book, checked.spec) == question.queue
+            if request_of(checked.job.known.spec) == question.request
+            and queue_of(book, checked.job.known.spec) == question.queue
         ]
         for index in asked:
             del waiting[index]
@@ -157,9 +146,8 @@ def _store_all(batch: Sequence[Checked], writer: Writer) -> list[Submitted | Exc
     return outcomes
 
 
-def _item(index: int, outcome: Submitted | Exception) -> BatchItem:
-    if isinstance(outcome, Submitted):
-        return BatchItem(index=index, job=outcome.job, is_new=outcome.is_new)
-    if isinstance(outcome, GatewayError):
-        return BatchItem(index=index, error=problem_of(outcome))
+def _told(outcome: Submitted | Exception) -> Submitted | GatewayError:
+    """Give what a caller may be told of; anything else fails the whole batch."""
+    if isinstance(outcome, Submitted | GatewayError):
+        return outcome
     raise outcome

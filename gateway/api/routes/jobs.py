@@ -7,13 +7,14 @@ from pydantic import AwareDatetime
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.api.answers import answer
+from gateway.api.answers import answer, written
+from gateway.api.batch_answers import submit_entries
 from gateway.api.dependencies import PageQuery, ask_of, plain, with_query
 from gateway.api.identifiers import JOB
 from gateway.api.openapi import described
 from gateway.api.plain_route import PlainRoute
 from gateway.api.reading import QueryModel, read_query
-from gateway.api.submissions import BATCH_CONTENT, ONE_CONTENT, read_submission, submit_entries
+from gateway.api.submissions import BATCH_CONTENT, ONE_CONTENT, read_submission
 from gateway.core.vocabulary import JobState, Reason
 from gateway.errors import InvalidInput
 from gateway.schemas.views import BatchAnswer, JobDetail, JobPage, JobView
@@ -58,13 +59,13 @@ def create_job(request: Request) -> Response:
     ask = ask_of(request)
     query = read_query(SubmitQuery, ask.query_string)
     overrides = query.model_dump(exclude={"dry_run"}, exclude_none=True)
-    prepared = read_submission(ask, overrides)
+    job = read_submission(ask, overrides)
     if query.dry_run:
-        return answer(plan(ask.gateway, ask.caller, prepared.spec))
-    submitted = submit(ask.gateway, ask.caller, prepared, ask.idempotency_key())
+        return answer(plan(ask.gateway, ask.caller, job.spec))
+    submitted = submit(ask.gateway, ask.caller, job, ask.idempotency_key())
     status = 201 if submitted.is_new else 200
-    response = answer(submitted.job, status=status, version=submitted.job.version)
-    response.headers["Location"] = f"/api/v1/jobs/{submitted.job.id}"
+    response = written(submitted.text, status=status, version=submitted.version)
+    response.headers["Location"] = f"/api/v1/jobs/{submitted.job_id}"
     return response
 
 
@@ -73,7 +74,7 @@ def create_jobs(request: Request) -> Response:
     """Submit up to 1,000 jobs; each succeeds or fails alone, in the order sent."""
     ask = ask_of(request)
     read_query(QueryModel, ask.query_string)
-    return answer(submit_entries(ask))
+    return written(submit_entries(ask))
 
 
 @router.get("/jobs", **described(JobPage, query=JobsQuery))

@@ -11,11 +11,12 @@ from sqlalchemy import FromClause, func, insert, select, update
 from gateway.core.vocabulary import JobState
 from gateway.db.engine import Row
 from gateway.db.tables import events, jobs, namespace_defaults, queues, request_classes
-from gateway.errors import Denied, InvalidInput, KeyReused, NameTaken, NeverFits
+from gateway.errors import Denied, GatewayError, InvalidInput, KeyReused, NameTaken, NeverFits
+from gateway.manifests.remembering import alone
 from gateway.schemas.job_spec import JobSpec
+from gateway.service.alike import new_uid
 from gateway.service.context import Caller
 from gateway.service.jobs import JobFilter, list_jobs
-from gateway.service.storing import new_uid
 from gateway.service.submit import Submitted, plan, submit, submit_batch
 from gateway.service.verbs import cancel
 from tests.service_world import ANNA, World, a_spec
@@ -180,12 +181,14 @@ def test_each_job_of_a_batch_passes_or_fails_alone(world: World) -> None:
         (a_spec("five", gpu=1), None),
     ]
 
-    items = submit_batch(world.gateway, ANNA, specs).items
+    outcomes = submit_batch(world.gateway, ANNA, [(alone(spec), key) for spec, key in specs])
 
-    codes = [item.error["code"] if item.error else "" for item in items]
-    assert codes == ["", "never_fits", "name_taken", "denied", "invalid", "", ""]
-    assert [item.is_new for item in items] == [True, *[False] * 5, True]
-    assert items[5].job == items[0].job
+    told = [each.code if isinstance(each, GatewayError) else each.is_new for each in outcomes]
+    assert told == [True, "never_fits", "name_taken", "denied", "invalid", False, True]
+    first, again = outcomes[0], outcomes[5]
+    assert isinstance(first, Submitted)
+    assert isinstance(again, Submitted)
+    assert again.job == first.job
     assert count(world, jobs) == 2
 
 
