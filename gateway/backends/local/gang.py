@@ -2,17 +2,20 @@
 
 As the training-operator does: one failed replica fails the gang unless its restart policy
 re-creates it, the Master's success (every worker's without a Master) is the gang's, and what still
-runs then is ended. Talks to programs through `RunningReplica` and to the gateway through the
+runs then is ended. Talks to programs through `RunningProgram` and to the gateway through the
 attempt's folder only.
 """
 
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Final, Protocol
 
 from gateway.backends.base import ObjectOutcome, ReplicaPhase
 from gateway.backends.local.folder import AttemptFolder
+from gateway.backends.local.liveness import Running
 from gateway.backends.local.program import expand
 from gateway.backends.local.records import (
     ORPHANED,
@@ -35,6 +38,22 @@ FIRST_SIGNAL_CODE: Final = 128
 NOT_STARTED_CODE: Final = 126
 
 
+class RunningProgram(Protocol):
+    """A program that was started, as far as a gang deals with it."""
+
+    running: Running | None
+
+    def exit_code(self) -> int | None:
+        """Give the exit code once it has ended."""
+
+    def signal(self, number: int) -> None:
+        """Send a signal to everything of it."""
+
+
+StartProgram = Callable[[list[str], dict[str, str], str, Path], RunningProgram]
+"""Command, environment, working folder and log of a program that is to run."""
+
+
 @dataclass(slots=True)
 class Ending:
     """When what still runs is told to go."""
@@ -53,12 +72,19 @@ class Ending:
 class Gang:
     """The replicas of one attempt, run by the supervisor that made this object."""
 
-    def __init__(self, folder: AttemptFolder, record: LaunchRecord, port: int) -> None:
-        """Start with every replica gated."""
+    def __init__(
+        self,
+        folder: AttemptFolder,
+        record: LaunchRecord,
+        port: int,
+        start: StartProgram = RunningReplica,
+    ) -> None:
+        """Start with every replica gated; `start` runs a program, or raises OSError."""
         self._folder = folder
+        self._start_program = start
         self._record = record
         self._port = port
-        self._programs: dict[int, RunningReplica] = {}
+        self._programs: dict[int, RunningProgram] = {}
         self._ending: Ending | None = None
         self._was_started = False
         self.status = GangStatus(
@@ -131,7 +157,7 @@ class Gang:
         rendezvous = rendezvous_environment(self._record.rendezvous, rank, self._port)
         command, environment = expand(record.program, rendezvous, sys.executable)
         try:
-            program = RunningReplica(
+            program = self._start_program(
                 command, environment | plan, record.program.folder, self._folder.log(rank)
             )
         except OSError as error:
