@@ -76,16 +76,25 @@ def build() -> typer.Typer:
     return app
 
 
+def _print_version(wanted: bool) -> None:
+    # An eager callback runs before the missing command is complained about.
+    if wanted:
+        print(__version__)  # noqa: T201 - what was asked for
+        raise typer.Exit
+
+
 def common(
     url: Annotated[str | None, typer.Option(help="Gateway to talk to.")] = None,
     token_file: Annotated[Path | None, typer.Option(help="File with the token.")] = None,
     timeout: Annotated[float, typer.Option(help="Seconds for one request.")] = 30.0,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
 ) -> None:
     """Take the options that stand before the command."""
-    if version:
-        print(__version__)  # noqa: T201 - what was asked for
-        raise typer.Exit
     SESSION.url, SESSION.token_file, SESSION.timeout_seconds = url, token_file, timeout
 
 

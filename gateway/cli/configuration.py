@@ -11,7 +11,7 @@ from gateway.cli.options import DryRun, Output
 from gateway.cli.output import Format, console, show_data, show_list
 from gateway.cli.queues import QUEUE_COLUMNS
 from gateway.cli.session import client
-from gateway.errors import MalformedBody, NotFound
+from gateway.errors import GatewayError, MalformedBody, NotFound
 
 if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
     from gateway.schemas.definitions import UsageRow
@@ -44,15 +44,27 @@ def _read(file: Path) -> dict[str, Any]:
 def _texts(file: Path) -> list[str]:
     if str(file) == "-":
         return [typer.get_text_stream("stdin").read()]
-    return [path.read_text() for path in _files(file)]
+    return list(map(_text, _files(file)))
+
+
+def _text(path: Path) -> str:
+    try:
+        # The mark that some editors put first is no part of the document.
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MalformedBody(
+            f"{path} cannot be read: {error}", hint="check its permissions; save it as UTF-8"
+        ) from error
 
 
 def _documents(file: Path, text: str) -> list[Any]:
-    import yaml  # noqa: PLC0415 - only these commands read files
+    from gateway.manifests.yaml_text import read_yaml  # noqa: PLC0415 - only these read files
 
+    # The reader of manifests and not PyYAML's loader: that takes the last of two `queues:` without
+    # a word, makes dates of texts, and builds billions of values out of a few nested aliases.
     try:
-        return list(filter(None, yaml.safe_load_all(text)))
-    except yaml.YAMLError as error:
+        return list(filter(None, read_yaml(text)))
+    except GatewayError as error:
         raise MalformedBody(
             f"{file} is no YAML: {error}", hint="gateway export shows the form"
         ) from error
@@ -61,6 +73,7 @@ def _documents(file: Path, text: str) -> list[Any]:
 def _files(file: Path) -> list[Path]:
     if not file.exists():
         raise NotFound(f"{file} does not exist", hint="give a file, a folder or -")
+    # Sorted, so that a folder is read alike on every machine. JSON is YAML, but goes by its name.
     return sorted(file.glob("*.y*ml")) if file.is_dir() else [file]
 
 
@@ -68,6 +81,7 @@ def _merge(merged: dict[str, Any], document: Any) -> None:
     if not isinstance(document, dict):
         raise MalformedBody("a configuration is a mapping", hint="gateway export shows the form")
     for key, value in document.items():
+        # Lists of several files are one list; a name that stands in two is refused by the server.
         if isinstance(value, list):
             merged.setdefault(key, []).extend(value)
         else:
@@ -94,6 +108,7 @@ def share(output: Output = Format.TABLE) -> None:
 
 
 def _bar(queue: str, row: "UsageRow") -> str:
+    # Borrowing takes use above what is owned; the bar stays full and the figures tell how far.
     filled = min(MOST_BAR, MOST_BAR * row.used // max(1, row.nominal))
     bar = "#" * filled + "." * (MOST_BAR - filled)
     return f"{queue:<16} {row.flavor}/{row.resource:<10} [{bar}] {row.used}/{row.nominal}"

@@ -7,6 +7,8 @@ import typer
 
 from gateway.errors import InvalidInput
 
+LONGEST_NUMBER = 18
+"""Digits that surely fit into 64 bits."""
 Name = Annotated[str, typer.Argument(metavar="NAME")]
 Weight = Annotated[int | None, typer.Option(min=0, help="Weight of its share.")]
 Quotas = Annotated[
@@ -42,7 +44,10 @@ def read_quota(text: str) -> dict[str, Any]:
     quota: dict[str, Any] = {"flavor": flavor, "resource": resource, "nominal": _amount(nominal)}
     for limit in limits:
         key, _, value = limit.partition("=")
-        quota[names.get(key, "")] = _amount(value)
+        # An unknown or repeated key becomes the empty one, which is refused below.
+        name = names.pop(key, "")
+        quota[name] = _amount(value)
+    # Amounts are compared as text, since a nominal of 0 is an amount and not a missing one.
     is_complete = all((equals, slash, flavor, resource, *quota, *map(str, quota.values())))
     if not is_complete:
         raise _bad_quota(text)
@@ -55,7 +60,10 @@ def read_quotas(rows: list[str] | None) -> list[dict[str, Any]] | None:
 
 
 def _amount(text: str) -> int | str:
-    return int(text) if text.isdigit() else text
+    # "²" is a digit that int refuses, and int refuses thousands of them; what stays text is judged
+    # as a quantity (500m, 64Gi) by the server.
+    is_number = text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER
+    return int(text) if is_number else text
 
 
 def _bad_quota(text: str) -> InvalidInput:
@@ -78,12 +86,15 @@ def checked(kind: str, values: dict[str, Any]) -> Any:
     from gateway.schemas import definitions  # noqa: PLC0415 - the same
 
     try:
+        # By way of JSON, because strict models take lists for tuples and texts for enums only
+        # there.
         return getattr(definitions, kind).model_validate_json(json.dumps(values))
     except ValidationError as error:
         first = error.errors()[0]
         raise InvalidInput(
             first["msg"],
             pointer="/".join(["", *map(str, first["loc"])]),
+            # Larger inputs are whole mappings; the pointer says more than printing them would.
             value=first["input"] if isinstance(first["input"], str | int) else None,
             hint="gateway export shows how definitions look",
         ) from None
@@ -92,5 +103,6 @@ def checked(kind: str, values: dict[str, Any]) -> Any:
 def update(resource: Any, kind: str, name: str, changes: dict[str, Any]) -> None:
     """Read, change what is named, and write back unless somebody was faster."""
     current = resource.get(name)
+    # The version read here goes along: what somebody changes in between is refused, not lost.
     spec = current.model_dump(mode="json", exclude=set(VIEW_ONLY))
     resource.update(checked(kind, {**spec, **changes}), if_version=current.version)

@@ -27,6 +27,7 @@ UNREACHABLE: Final = 6
 TIMED_OUT: Final = 124
 INTERRUPTED: Final = 130
 
+# The first that fits counts, so a kind stands before the one that it refines.
 _CODES: Final[tuple[tuple[type[GatewayError], int], ...]] = (
     (JobFailed, JOB_FAILED),
     (NotFound, NOT_FOUND),

@@ -58,7 +58,10 @@ def create_flavor(name: Name, label: Labels = None) -> None:
 
 def change_flavor(name: Name, label: Labels = None) -> None:
     """Replace a flavor's labels."""
-    update(client().flavors, "FlavorSpec", name, {"node_labels": _pairs(label or [])})
+    # A flavor without labels is every node: that must not come of an option left out.
+    if not label:
+        raise typer.BadParameter("give --label KEY=VALUE; all labels are replaced")
+    update(client().flavors, "FlavorSpec", name, {"node_labels": _pairs(label)})
     exits.say(f"flavor {name} changed")
 
 
@@ -69,7 +72,12 @@ def delete_flavor(name: Name) -> None:
 
 
 def _pairs(items: list[str]) -> dict[str, str]:
-    return dict(map(_pair, items))
+    pairs = dict(map(_pair, items))
+    if len(pairs) != len(items):
+        raise InvalidInput(
+            "a label is given twice", pointer="--label", value=" ".join(items), hint="keep one"
+        )
+    return pairs
 
 
 def _pair(item: str) -> tuple[str, str]:

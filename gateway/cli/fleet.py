@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the models cost a tenth of a second, and most commands need
 
 def state_of(device: "DeviceView") -> str:
     """Give a device's state in one word."""
+    # The strongest first: an absent device may still be marked held until its pod is seen gone.
     rules = (
         (not device.is_present, "absent"),
         (device.health is not DeviceHealth.HEALTHY, device.health.value),
@@ -143,47 +144,52 @@ def map_lines(devices: "Sequence[DeviceView]") -> list[Text]:
     """Give the map: a line a node, a legend of the jobs, a legend of the signs."""
     letters = _letters(devices)
     nodes = sorted({device.node for device in devices})
-    width = max((len(node) for node in nodes), default=4)
+    width = max(len("NODE"), *(len(node) for node in nodes), 0)
     lines = [Text(f"{'NODE':<{width}}  GPUs      NICs", style="bold")]
     for node in nodes:
         line = Text(f"{clean(node):<{width}}  ")
         on_node = [device for device in devices if device.node == node]
         lines.append(line.append_text(_cells(on_node, letters)))
     counts = Counter(_jobs_holding(devices))
-    for job, letter in letters.items():
-        words = f"{letter}  {clean(job)} ({counts[job]} devices)"
+    for (name, job), letter in letters.items():
+        words = f"{letter}  {clean(name)} ({counts[name, job]} devices)"
         lines.append(Text(words, style=_colour(letter)))
     signs = f"{FREE} free  {HIDDEN} held by others  {FOREIGN} foreign  {SICK} sick  {ABSENT} absent"
     lines.append(Text(signs, style="dim"))
     return lines
 
 
-def _cells(devices: "Sequence[DeviceView]", letters: dict[str, str]) -> Text:
+def _cells(devices: "Sequence[DeviceView]", letters: dict[tuple[str, str], str]) -> Text:
     """Draw one node's devices, kind by kind."""
     drawn = Text()
     for kind in (DeviceKind.GPU, DeviceKind.RDMA):
         alike = [device for device in devices if device.kind is kind]
         for device in sorted(alike, key=lambda d: d.ordinal):
             drawn.append(*_cell(device, letters))
+        # Eight cells are a whole node of today's machines; ten keeps the NICs below one another.
         drawn.append(" " * max(2, 10 - len(alike)))
     return drawn
 
 
-def _jobs_holding(devices: "Sequence[DeviceView]") -> list[str]:
-    """Give the job that holds each device, of those that are held by a job we may see."""
-    return [device.holder.job_name for device in devices if device.holder]
+def _jobs_holding(devices: "Sequence[DeviceView]") -> list[tuple[str, str]]:
+    """Give name and id of the job that holds each device, where it is one we may see."""
+    # Two namespaces may each have a job of one name; admins see both.
+    return [(each.holder.job_name, each.holder.job_id) for each in devices if each.holder]
 
 
-def _letters(devices: "Sequence[DeviceView]") -> dict[str, str]:
+def _letters(devices: "Sequence[DeviceView]") -> dict[tuple[str, str], str]:
     jobs = sorted(set(_jobs_holding(devices)))
+    # Sorted, so that a job keeps its letter while nothing starts or ends. After Z they begin again.
     return {job: LETTERS[index % len(LETTERS)] for index, job in enumerate(jobs)}
 
 
-def _cell(device: "DeviceView", letters: dict[str, str]) -> tuple[str, str]:
+def _cell(device: "DeviceView", letters: dict[tuple[str, str], str]) -> tuple[str, str]:
     state = state_of(device)
     if state != "held":
         return SIGNS.get(state, (SICK, "red"))
-    letter = letters[device.holder.job_name] if device.holder else HIDDEN
+    # A holder that is not told belongs to a tenant that this caller may not see.
+    holder = device.holder
+    letter = letters[holder.job_name, holder.job_id] if holder else HIDDEN
     return letter, _colour(letter)
 
 

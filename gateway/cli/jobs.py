@@ -23,6 +23,8 @@ if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
 POLL_SECONDS = 0.5
 MOST_SEARCHED = 500
 """Newest jobs that a part of an id is looked for in."""
+# A whole id is asked for itself. A part is looked for among the newest jobs, since no index serves
+# "ends with"; its alphabet keeps most names (which have other letters) from costing that search.
 FULL_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 ID_PART = re.compile(r"[0-9a-f-]{4,36}")
 
@@ -57,6 +59,7 @@ def find(connection: "Client", job: str, namespace: str | None = None) -> "JobHa
     if FULL_ID.fullmatch(job):
         return connection.jobs.get(job)
     where = given(namespace=namespace)
+    # Names come before parts of ids: "cafe" is both, and its owner means the name.
     named = next(iter(connection.jobs.list(name=job, **where)), None)
     return _starting_with(connection, job, where) if named is None else named
 
@@ -105,7 +108,8 @@ def show(job: JobId, namespace: Namespace = None, output: Output = Format.TABLE)
     show_one(view, _job_lines(view), output)
     if output is Format.TABLE:
         for place in handle.assignments():
-            console().print(f"  {_place_words(place)}", soft_wrap=True)
+            # Device names come from vendors' plugins; square brackets in one are no markup.
+            console().print(f"  {_place_words(place)}", markup=False, soft_wrap=True)
 
 
 def _job_lines(view: "JobDetail") -> list[tuple[str, object]]:
@@ -172,6 +176,7 @@ def logs(
 def print_lines(lines: Iterable[str]) -> None:
     """Print a job's own lines, as they come."""
     for line in lines:
+        # Flushed by line, because a pipe to grep or tee is block-buffered otherwise.
         print(clean(line), flush=True)  # noqa: T201 - the job's own output
 
 
@@ -185,7 +190,9 @@ def wait(
 ) -> None:
     """Wait for a job; exit code 0 when it succeeded, 1 when it failed, 124 when time ran out."""
     handle = find(client(), job, namespace)
-    handle.wait(status or ("succeeded",), timeout, POLL_SECONDS)
+    # Unhandled, Ctrl-C would leave it open whether the job was cancelled too.
+    with detaching(f"detached; the job goes on: gateway wait {handle.id}"):
+        handle.wait(status or ("succeeded",), timeout, POLL_SECONDS)
     exits.say(f"{handle.name}: {handle.state.value}")
 
 
@@ -211,6 +218,7 @@ def requeue(jobs: JobIds, namespace: Namespace = None, dry_run: DryRun = False) 
 
 def _each(verb: str, jobs: list[str], namespace: str | None, *, dry_run: bool) -> None:
     connection = client()
+    # All are found before the first is touched: a typo in the last name changes nothing.
     for handle in [find(connection, job, namespace) for job in jobs]:
         exits.say(_would(verb, handle) if dry_run else _done(verb, handle))
 

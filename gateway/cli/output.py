@@ -56,6 +56,8 @@ EMPTY = (None, "")
 
 def console() -> Console:
     """Give the console for standard output."""
+    # Made anew for each output: it keeps the stream and width that it finds. Highlighting would
+    # colour numbers inside names.
     return Console(highlight=False, soft_wrap=False)
 
 
@@ -101,6 +103,8 @@ def show_one(item: "BaseModel", lines: Sequence[tuple[str, object]], form: Forma
     if form in DATA:
         show_data(_plain(item), form)
         return
+    # Labels may stand twice (a queue's rows of use); a dict keeps one of each, which is enough
+    # here.
     width = max(map(len, dict(lines)), default=0)
     for label, value in lines:
         if value not in EMPTY:
@@ -111,10 +115,11 @@ def show_one(item: "BaseModel", lines: Sequence[tuple[str, object]], form: Forma
 def show_data(data: object, form: Format) -> None:
     """Print plain data as JSON or YAML."""
     if form is Format.YAML:
-        import yaml  # noqa: PLC0415 - rarely asked for
+        from gateway.cli.yaml_writing import write_yaml  # noqa: PLC0415 - rarely asked for
 
-        print(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), end="")  # noqa: T201
+        print(write_yaml(data), end="")  # noqa: T201 - for scripts
     else:
+        # No control character gets through here either: JSON escapes them all, and so does YAML.
         print(json.dumps(data, indent=2, ensure_ascii=False))  # noqa: T201 - for scripts
 
 
@@ -123,5 +128,7 @@ def _plain(item: Any) -> object:
 
 
 def _cell(value: object) -> Text:
+    # A dash, since columns are split at spaces by awk and cut. Text and not markup, as names of
+    # others may hold square brackets.
     text = "-" if value in EMPTY else clean(str(value))
     return Text(text, style=STYLES.get(text, ""))

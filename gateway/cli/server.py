@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +15,7 @@ from gateway.cli import exits
 from gateway.cli.options import given
 from gateway.cli.output import Column, Format, show_list
 from gateway.core.vocabulary import ENVIRONMENT_PREFIX, BackendName
-from gateway.errors import NotFound, StartupRefused
+from gateway.errors import InvalidInput, NotFound, StartupRefused
 
 Port = Annotated[int | None, typer.Option(help="Port; 0 takes a free one.")]
 StateDir = Annotated[Path | None, typer.Option(help="Folder for the database and attempts.")]
@@ -35,9 +36,25 @@ def _settings(**flags: Any) -> Any:
             "this command needs the server extra",
             hint="install it: pip install 'training-gateway[server]'",
         )
+    from pydantic import ValidationError  # noqa: PLC0415 - costs a tenth of a second
+
     from gateway.settings import Settings  # noqa: PLC0415 - server extra
 
-    return Settings(**given(**flags))
+    try:
+        return Settings(**given(**flags))
+    except ValidationError as error:
+        raise _wrong_setting(error.errors(include_url=False)[0]) from None
+
+
+def _wrong_setting(complaint: Any) -> StartupRefused:
+    name = ".".join(map(str, complaint["loc"]))
+    variable = f"{ENVIRONMENT_PREFIX}{name.upper()}" if name else ""
+    # The value is not shown: the database's URL holds a password.
+    return StartupRefused(
+        f"{variable or 'the settings'}: {complaint['msg']}",
+        pointer=variable,
+        hint="the table of settings is in docs/reference/settings.md",
+    )
 
 
 def dev(
@@ -65,6 +82,7 @@ def dev(
             backend=backend,
             allow_local_backend=True,
             allow_unsafe_templates=_asks_unsafe() or None,
+            # Nobody looks at a throw-away gateway's jobs an hour later.
             keep_finished_seconds=60 if ephemeral else None,
         )
         from gateway import bootstrap  # noqa: PLC0415 - server extra
@@ -77,6 +95,7 @@ def _state_folder(
 ) -> AbstractContextManager[Path | str | None]:
     """Give the folder that is named, or one that goes with the command."""
     if folder is None and is_fresh:
+        # Local attempts may still write while the folder goes; that is no error worth showing.
         return TemporaryDirectory(prefix="training-gateway-", ignore_cleanup_errors=True)
     return nullcontext(folder)
 
@@ -125,13 +144,39 @@ def _add_token(file: Path | None, name: str, role: str, namespaces: str) -> None
 
     if file is None:
         raise NotFound("no token file is named", hint="give --token-file FILE")
+    _require_token_words(name, role, namespaces)
     token = new_token()
     caller = Caller(name=name, role=Role(role), namespaces=tuple(namespaces.split(",")))
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    with os.fdopen(descriptor, "a") as lines:
-        lines.write(token_line(token, caller) + "\n")
+    _append_line(file, token_line(token, caller))
     exits.say(f"added to {file}; the token is shown this once:")
     print(token)  # noqa: T201 - what was asked for
+
+
+def _require_token_words(name: str, role: str, namespaces: str) -> None:
+    """Refuse words that would make a line which the server then refuses to start on."""
+    for option, words, fits, allowed in (
+        ("--new-token", name, re.fullmatch(r"[^\s#]\S*", name), "a name without spaces"),
+        ("--role", role, role in {"user", "admin"}, "user, admin"),
+        ("--namespaces", namespaces, re.fullmatch(r"[^\s,]+(,[^\s,]+)*", namespaces), "a,b or *"),
+    ):
+        if not fits:
+            raise InvalidInput(
+                f"{words!r} does not fit into a token file",
+                pointer=option,
+                value=words,
+                allowed=(allowed,),
+                hint="nothing was written; choose another",
+            )
+
+
+def _append_line(file: Path, line: str) -> None:
+    # Created for its owner alone from the first moment; chmod afterwards would leave a gap.
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(descriptor, "rb+") as lines:
+        # An editor may have left the last line open; glued to it, both tokens would be lost.
+        size = lines.seek(0, os.SEEK_END)
+        is_open = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        lines.write(("\n" * is_open + line + "\n").encode())
 
 
 def db_app() -> typer.Typer:

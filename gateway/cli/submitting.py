@@ -47,7 +47,9 @@ def submit(
 
       gateway submit --from train --name train-again
     """
+    # `hold or None`: the flag left out must not overrule a manifest that says hold itself.
     said = given(queue=queue, priority=priority, name=name, namespace=namespace, hold=hold or None)
+    # All files are read before anything is sent: a mistake in the last one submits none.
     documents = list(chain.from_iterable(map(_documents, files or ())))
     if from_job is not None:
         documents.append(find(client(), from_job, namespace).detail().spec["manifest"])
@@ -112,6 +114,7 @@ def _show_submitted(handles: "list[JobHandle]", output: Format) -> None:
 def _follow(handles: "list[JobHandle]", *, prints_lines: bool) -> None:
     """Wait for jobs; Ctrl-C detaches and leaves them alone."""
     for handle in handles:
+        # Inside the loop, so that what was followed to its end is still reported.
         with detaching(f"detached; the job goes on: gateway logs -f {handle.id}"):
             if prints_lines:
                 print_lines(handle.logs(follow=True))

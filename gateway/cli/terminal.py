@@ -1,6 +1,7 @@
 """Safe text for terminals, and short words for times and amounts."""
 
 from datetime import UTC, datetime, timedelta
+from unicodedata import category
 
 UNITS = ((86_400, "d"), (3600, "h"), (60, "m"))
 """Seconds of each unit, which is shown from two of them on."""
@@ -14,7 +15,9 @@ def clean(text: str) -> str:
 
 
 def _harmless(character: str) -> str:
-    is_harmless = character == "\n" or character.isprintable()
+    # Escape sequences begin with a control character; bidirectional marks (Cf) reorder what is
+    # read. `isprintable` calls every space but the ASCII one unprintable, though it moves nothing.
+    is_harmless = character.isprintable() or character in "\n\t" or category(character) == "Zs"
     return character if is_harmless else "\N{REPLACEMENT CHARACTER}"
 
 
@@ -27,7 +30,9 @@ def age(moment: datetime | None, now: datetime | None = None) -> str:
 
 def span(length: timedelta) -> str:
     """Give a length of time in one unit, or two for minutes and hours."""
+    # The gateway's clock may be ahead of this machine's.
     seconds = max(0, int(length.total_seconds()))
+    # From two units on: "1h" could be anything from 60 to 119 minutes.
     unit, letter = next((each for each in UNITS if seconds >= 2 * each[0]), SECOND)
     return f"{seconds // unit}{letter}"
 
