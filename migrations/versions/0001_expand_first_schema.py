@@ -26,7 +26,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    # Children before their parents, as the foreign keys demand.
     for table in reversed(TABLES):
         op.drop_table(table)
 
@@ -64,7 +63,6 @@ def _create_gateway_state() -> None:
         sa.Column("cycle_serial", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("write_counter", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("is_inventory_complete", sa.Boolean(), server_default=sa.false(), nullable=False),
-        # Two rows would be two truths; the primary key and this make the row single.
         sa.CheckConstraint("id = 1", name=op.f("ck_gateway_state_single_row")),
         sa.PrimaryKeyConstraint("id", name="pk_gateway_state"),
     )
@@ -92,7 +90,6 @@ def _create_nodes() -> None:
         sa.Column("uid", sa.String(length=64), nullable=False),
         sa.Column("machine_type", sa.String(length=63), nullable=False),
         sa.Column("health", sa.String(length=16), nullable=False),
-        # Set by an admin; `health` is what the cluster says, and neither overwrites the other.
         sa.Column("is_cordoned", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("cordon_reason", sa.Text(), server_default=sa.text("''"), nullable=False),
         sa.Column("is_present", sa.Boolean(), server_default=sa.true(), nullable=False),
@@ -149,7 +146,6 @@ def _create_devices() -> None:
         sa.Column("kind", sa.String(length=8), nullable=False),
         sa.Column("ordinal", sa.Integer(), nullable=False),
         sa.Column("name", sa.String(length=63), nullable=False),
-        # Text defaults are empty strings, not NULL: no UUID known is no third truth value.
         sa.Column("uuid", sa.String(length=128), server_default=sa.text("''"), nullable=False),
         sa.Column(
             "pci_address", sa.String(length=32), server_default=sa.text("''"), nullable=False
@@ -169,10 +165,9 @@ def _create_devices() -> None:
             "health IN ('healthy', 'cordoned', 'unhealthy')", name=op.f("ck_devices_health")
         ),
         sa.CheckConstraint("kind IN ('gpu', 'rdma')", name=op.f("ck_devices_kind")),
+        # Judged at each statement: no two reservations take the same units, in any order.
         sa.CheckConstraint(
-            # Judged at each statement: no two reservations can take the same units, in any order.
-            "units_free >= 0 AND units_free <= units_total",
-            name=op.f("ck_devices_units_range"),
+            "units_free >= 0 AND units_free <= units_total", name=op.f("ck_devices_units_range")
         ),
         sa.ForeignKeyConstraint(["node_id"], ["nodes.id"], name="fk_devices_node_id"),
         sa.PrimaryKeyConstraint("id", name="pk_devices"),
@@ -236,7 +231,6 @@ def _create_jobs() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_jobs"),
         sa.UniqueConstraint("uid", name="uq_jobs_uid"),
         sa.UniqueConstraint(
-            # Of the user, so that nobody can meet or guess another's key.
             "user_name",
             "namespace",
             "idempotency_key",
@@ -270,7 +264,6 @@ def _create_node_amounts() -> None:
         sa.Column("total", sa.BigInteger(), nullable=False),
         sa.Column("foreign_use", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("free", sa.BigInteger(), nullable=False),
-        # Kept as a sum rather than counted from assignments: one row says no to one node too full.
         sa.CheckConstraint("free >= 0", name=op.f("ck_node_amounts_free_not_negative")),
         sa.ForeignKeyConstraint(["node_id"], ["nodes.id"], name="fk_node_amounts_node_id"),
         sa.PrimaryKeyConstraint("node_id", "resource", name="pk_node_amounts"),
@@ -413,7 +406,6 @@ def _create_assignments() -> None:
         ),
     )
     op.create_index(
-        # Ended rows stay for the account and grow for ever; the question is of living ones.
         "ix_assignments_live_node",
         "assignments",
         ["node_id"],
@@ -474,8 +466,7 @@ def _create_device_grants() -> None:
         "ix_device_grants_assignment_id", "device_grants", ["assignment_id"], unique=False
     )
     op.create_index(
-        # The last judge: of two reservations of one whole device the second insert fails, whoever
-        # decided it and by whatever view of the fleet.
+        # The last judge: of two reservations of one whole device the second insert fails.
         "uq_device_grants_whole_device",
         "device_grants",
         ["device_id"],

@@ -42,7 +42,7 @@ def place(state: StateFolder, record: LaunchRecord) -> bool:
     return True
 
 
-def keep(state: StateFolder, folder: AttemptFolder, ref: ObjectRef) -> None:
+def keep(state: StateFolder, folder: AttemptFolder, ref: ObjectRef, most: int = MOST_KEPT) -> None:
     """Move a deleted object's folder to the kept ones; gone meanwhile is fine."""
     target = state.kept(ref.namespace, ref.name, ref.uid).path
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def keep(state: StateFolder, folder: AttemptFolder, ref: ObjectRef) -> None:
         # Logs follow through the open file, and the supervisor through its working folder.
         folder.path.rename(target)
         sync_folder(target.parent)
-    for path in state.all_kept()[:-MOST_KEPT]:
+    for path in state.all_kept()[:-most]:
         _drop(state, path)
 
 
