@@ -176,6 +176,7 @@ def _create_devices() -> None:
     op.create_index("ix_devices_xact_id", "devices", ["xact_id"], unique=False)
 
 
+# Equalities of truth values below: each side implies the other, so no half of a step is stored.
 def _create_jobs() -> None:
     op.create_table(
         "jobs",
@@ -185,7 +186,6 @@ def _create_jobs() -> None:
         sa.Column("namespace", sa.String(length=63), nullable=False),
         sa.Column("queue", sa.String(length=63), nullable=False),
         sa.Column("user_name", sa.String(length=128), nullable=False),
-        # NULL where none was sent: NULLs differ in a unique constraint, so such jobs never collide.
         sa.Column("idempotency_key", sa.String(length=255), nullable=True),
         sa.Column("spec", Json, nullable=False),
         sa.Column("spec_digest", sa.String(length=64), nullable=False),
@@ -214,7 +214,6 @@ def _create_jobs() -> None:
         sa.Column("ended_us", sa.BigInteger(), nullable=True),
         sa.Column("xact_id", sa.BigInteger(), nullable=False),
         sa.CheckConstraint(
-            # Each side implies the other, so that no half of a transition is stored.
             "(state = 'stopping') = (stop_outcome IS NOT NULL)",
             name=op.f("ck_jobs_stopping_outcome"),
         ),
