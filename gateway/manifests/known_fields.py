@@ -66,9 +66,9 @@ _LEVELS: Final = (
     (SCHEDULING_POLICY, "spec.runPolicy.schedulingPolicy"),
     (ELASTIC_POLICY, "spec.elasticPolicy"),
     (REPLICA, "the replica spec"),
-    # A name that pods and containers share does not say where it was meant to go.
+    # Of what both have, such as resources, mostly the container's is meant.
     (POD - CONTAINER, "the pod template's spec"),
-    (CONTAINER - POD, "the container"),
+    (CONTAINER, "the container"),
     (_words("labels annotations"), "metadata"),
 )
 

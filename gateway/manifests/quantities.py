@@ -98,7 +98,9 @@ def _factor(text: str, suffix: str) -> Fraction:
     if suffix[1:].lstrip("+-").isdecimal():
         return Fraction(10) ** int(suffix[1:])
     hint = _unit_hint(text, suffix)
-    raise _refused(text, f"{text!r} has the unknown unit {suffix!r}", hint, _SUFFIXES[:-1])
+    raise _refused(
+        text, f"{text!r} has the unknown unit {suffix!r}", hint, tuple(filter(None, _SUFFIXES))
+    )
 
 
 def _unit_hint(text: str, suffix: str) -> str:
