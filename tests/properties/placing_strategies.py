@@ -2,13 +2,18 @@
 
 from dataclasses import replace
 
+import numpy as np
+
+from gateway.core.devices.fleet import Bool, Fleet
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.jobs.request import PodSetRequest
 from gateway.core.queues.definitions import Flavor
 from gateway.core.resources.node_rules import Requirement, Taint, Toleration
 from gateway.core.vocabulary import DeviceHealth
+from tests.builders import a_fleet
 from tests.properties.strategies import Dice, a_random_node, a_random_pod_set
 
+Masks = dict[str, Bool]
 RACK = "rack"
 FLAVORS = (
     Flavor(name="b", node_labels=(("size", "l"),)),
@@ -88,3 +93,36 @@ def changed_node(dice: Dice, node: NodeRow, devices: list[DeviceRow]) -> NodeRow
         {"free": {**node.free, "cpu": dice.pick([0, 3000, 64000])}},
     ]
     return node._replace(**dice.pick(changes))  # type: ignore[arg-type]  # fields by name
+
+
+def levelled(dice: Dice, pod_set: PodSetRequest) -> PodSetRequest:
+    """Give the pod set with a level more often than not, and node rules now and then."""
+    ruled = with_node_rules(dice, pod_set) if dice.happens(20) else pod_set
+    return replace(
+        ruled, level=dice.pick(["", RACK, RACK, "zone"]), is_level_required=dice.happens(50)
+    )
+
+
+def a_levelled_gang(dice: Dice) -> tuple[PodSetRequest, ...]:
+    """Give one to three pod sets; often of one level, sometimes of two."""
+    counts = {"Master": 1, "Worker": dice.number(1, 5), "Reader": dice.number(1, 2)}
+    names = dice.pick([("Worker",), ("Master", "Worker"), ("Master", "Reader", "Worker")])
+    pod_sets = [levelled(dice, a_random_pod_set(dice, name, counts[name])) for name in names]
+    if dice.happens(50):
+        pod_sets = [replace(each, level=pod_sets[0].level) for each in pod_sets]
+    return tuple(pod_sets)
+
+
+def a_levelled_fleet(dice: Dice, count: int) -> Fleet:
+    """Give nodes in racks and zones."""
+    drawn = [a_labelled_node(dice, node_id) for node_id in range(count)]
+    return a_fleet([node for node, _ in drawn], [each for _, devices in drawn for each in devices])
+
+
+def allowed_nodes(dice: Dice, fleet: Fleet, pod_sets: tuple[PodSetRequest, ...]) -> Masks:
+    """Give a mask for each pod set that leaves out some nodes."""
+    share = dice.pick([100, 100, 80])
+    return {
+        each.name: np.array([dice.happens(share) for _ in range(len(fleet))], dtype=np.bool_)
+        for each in pod_sets
+    }

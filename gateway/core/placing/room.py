@@ -1,25 +1,32 @@
-"""What is still free during a trial: private copies of the fleet's columns, changed in place.
+"""What is still free: the state of every node, changed by taking pods and by new inventory.
 
-A trial takes room pod by pod; a failed one is thrown away by going back to a mark.
+A trial takes room node by node; a failed one is thrown away by going back to a mark. A room may
+live on from cycle to cycle; it then equals a new one of the same fleet. Not for two threads.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from gateway.core.devices.fleet import Bool, Fleet, Int64
-from gateway.core.devices.selection import MANY_PODS, DeviceWish, choose_devices, pods_on
+from gateway.core.devices.fleet import Bool, Fleet, Int32, Int64
+from gateway.core.devices.selection import MANY_PODS
 from gateway.core.jobs.request import PodSetRequest, RequestClass
+from gateway.core.placing.attempts import Ask, Attempt
+from gateway.core.placing.base import Base, base_of
+from gateway.core.placing.fits import PodFits
+from gateway.core.placing.levels import Level
+from gateway.core.placing.shapes import wish_of
+from gateway.core.placing.states import NodeState
+from gateway.core.placing.views import View, Views
 from gateway.core.resources import GPU, PODS, RDMA
 from gateway.core.vocabulary import PairRule
 
-Known = dict[DeviceWish, dict[tuple[int, int, int], int]]
-"""How many pods fit a node in a state (machine, free GPUs, free NICs), by wish."""
+__all__ = ["PodPlace", "Room", "wish_of", "with_rule"]
 
 
-@dataclass(frozen=True, slots=True)
-class PodPlace:
+class PodPlace(NamedTuple):
     """One pod's node (row) and devices."""
 
     row: int
@@ -30,102 +37,155 @@ class PodPlace:
 class Room:
     """Free amounts and device masks; rows are nodes in the order of the fleet."""
 
-    def __init__(self, fleet: Fleet, known: Known | None = None) -> None:
-        """Start from the fleet's free state; `known` are answers of another room of this fleet."""
-        self.fleet = fleet
-        self.free = fleet.free.copy()
-        self.gpu_free = fleet.gpu_free.copy()
-        self.nic_free = fleet.nic_free.copy()
-        self.is_available: Bool = fleet.is_available.copy()
-        self.ports: dict[int, set[int]] = {}
-        self._taken: list[tuple[PodPlace, Int64, tuple[int, ...]]] = []
-        self._known: Known = {} if known is None else known
+    def __init__(self, fleet: Fleet, base: Base | None = None) -> None:
+        """Start from the fleet's free state; `base` is that of another room of this fleet."""
+        self._start(base or base_of(fleet))
+
+    def _start(self, base: Base) -> None:
+        self.base = base
+        self.shapes = base.shapes
+        self.state_of: Int32 = base.state_of.copy()
+        """Number of each node's state."""
+        self.is_available: Bool = base.fleet.is_available.copy()
+        self.fullness: Int64 = self._fullness_of(self.state_of)
+        """The smaller, the less a node has free; GPUs count first, then CPU."""
+        self._taken: list[tuple[int, int]] = []
+        """Nodes with the states they were in, in the order in which they were taken from."""
+        self._counts: Int64 | None = None
+        """Available nodes by state, when counted since the last change."""
+        self._forget()
+
+    @property
+    def fleet(self) -> Fleet:
+        """The fleet whose nodes these are."""
+        return self.base.fleet
+
+    @property
+    def free(self) -> Int64:
+        """What each node has free, in the fleet's resource columns; may be below nothing."""
+        free: Int64 = self.shapes.states.columns().free[self.state_of]
+        return free
+
+    @property
+    def gpu_free(self) -> Int64:
+        """Each node's free GPUs as a mask."""
+        free: Int64 = self.shapes.states.columns().gpu_free[self.state_of]
+        return free
+
+    @property
+    def nic_free(self) -> Int64:
+        """Each node's free NICs as a mask."""
+        free: Int64 = self.shapes.states.columns().nic_free[self.state_of]
+        return free
 
     def afresh(self) -> "Room":
-        """Give another room in the fleet's own state, that shares what is known of its machines."""
-        return Room(self.fleet, self._known)
+        """Give another room in the fleet's own state, that shares what is known of its states."""
+        return Room(self.fleet, self.base)
+
+    def sync(self, fleet: Fleet, rows: Sequence[int] | None) -> None:
+        """Give back everything and take a later fleet, in which only these nodes changed.
+
+        Args:
+            fleet: its nodes are the same, in the same order, unless `rows` is None.
+            rows: nodes of which anything changed; None for "anything".
+        """
+        self.back_to(0)
+        base = None if rows is None else self.base.patched(fleet, rows)
+        if rows is None or base is None:
+            self._start(base_of(fleet))
+            return
+        if base.domains is not self.base.domains:
+            self._forget()
+        self.base = base
+        self.is_available[:] = fleet.is_available
+        chosen = np.array(rows, dtype=np.int64)
+        self.state_of[chosen] = base.state_of[chosen]
+        self.fullness[chosen] = self._fullness_of(base.state_of[chosen])
+        self._note(rows)
 
     def empty(self, rows: Iterable[int]) -> "Room":
-        """Treat everything on these nodes as free."""
+        """Treat everything on these nodes as free, for good."""
         chosen = list(rows)
-        self.free[chosen] = self.fleet.total[chosen]
-        self.gpu_free[chosen] = self.fleet.gpu_all[chosen]
-        self.nic_free[chosen] = self.fleet.nic_all[chosen]
+        self.state_of[chosen] = self.base.idle()[chosen]
+        self.fullness = self._fullness_of(self.state_of)
+        self._forget()
         return self
 
     def heal(self, rows: Iterable[int]) -> "Room":
-        """Treat these nodes as available."""
+        """Treat these nodes as available, for good."""
         self.is_available[list(rows)] = True
+        self._forget()
         return self
 
     def mark(self) -> int:
-        """Give a mark to go back to."""
+        """Give a mask to go back to."""
         return len(self._taken)
 
     def back_to(self, mark: int) -> None:
         """Give back everything taken since the mark."""
         while len(self._taken) > mark:
-            place, need, ports = self._taken.pop()
-            self.free[place.row] += need
-            self.gpu_free[place.row] |= place.gpu_mask
-            self.nic_free[place.row] |= place.nic_mask
-            if ports:
-                self.ports[place.row].difference_update(ports)
+            self._set(*self._taken.pop())
 
     def take(self, place: PodPlace, pod_set: PodSetRequest) -> None:
         """Take one pod's amounts and devices."""
-        need = self.need(pod_set)
-        self.free[place.row] -= need
-        self.gpu_free[place.row] &= ~np.int64(place.gpu_mask)
-        self.nic_free[place.row] &= ~np.int64(place.nic_mask)
-        if pod_set.host_ports:
-            self.ports.setdefault(place.row, set()).update(pod_set.host_ports)
-        self._taken.append((place, need, pod_set.host_ports))
+        before = self.state(place.row)
+        after = self.shapes.fits(pod_set).less(before, place.gpu_mask, place.nic_mask)
+        self._change(place.row, self.shapes.states.number_of(after))
+
+    def take_pods(self, row: int, fits: PodFits, count: int) -> list[PodPlace]:
+        """Take up to that many pods of a shape on one node; each leaves enough for the next."""
+        taken = fits.taking(int(self.state_of[row]), count)
+        self._change(row, taken.state)
+        return [PodPlace(row, gpus, nics) for gpus, nics in taken.masks]
 
     def need(self, pod_set: PodSetRequest) -> Int64:
         """Give one pod's need in the fleet's resource columns."""
-        wanted = {**dict(pod_set.per_pod), PODS: 1}
-        return np.array([wanted.get(name, 0) for name in self.fleet.resources], dtype=np.int64)
+        return np.array(self.shapes.need(pod_set), dtype=np.int64)
 
     def capacity(self, pod_set: PodSetRequest, allowed: Bool) -> Int64:
         """Give how many pods of the set each node could take now, at most the whole set."""
-        pods = np.where(allowed & self.is_available, pod_set.count, 0).astype(np.int64)
-        if unknown_resources(self.fleet, pod_set):
-            return np.zeros_like(pods)
-        need = self.need(pod_set)
-        asked = need > 0
-        if asked.any():
-            # Foreign use may leave less than nothing.
-            free = np.maximum(self.free[:, asked], 0)
-            pods = np.minimum(pods, (free // need[asked]).min(axis=1))
-        self._limit_by_ports(pods, pod_set)
-        self._limit_by_devices(pods, pod_set)
-        return pods
+        pods = np.minimum(self.shapes.fits(pod_set).pods()[self.state_of], pod_set.count)
+        return np.where(allowed & self.is_available, pods, 0).astype(np.int64)
 
-    def take_many(self, row: int, pod_set: PodSetRequest, count: int) -> list[PodPlace]:
-        """Take up to that many pods of a set on one node; each leaves enough for the next."""
-        places: list[PodPlace] = []
-        while len(places) < count and (
-            place := self.choose(row, pod_set, siblings=count - len(places) - 1)
-        ):
-            self.take(place, pod_set)
-            places.append(place)
-        return places
+    def most(self, fits: PodFits) -> int:
+        """Give how many pods of a shape fit on all available nodes, whoever may use them."""
+        if self._counts is None:
+            self._counts = np.bincount(self.state_of[self.is_available]).astype(np.int64)
+        return int(self._counts @ fits.pods()[: len(self._counts)])
 
-    def choose(self, row: int, pod_set: PodSetRequest, siblings: int) -> PodPlace | None:
-        """Give the best devices for one pod that leave enough for its siblings on this node."""
-        wish = wish_of(pod_set)._replace(siblings=siblings)
-        machine = self.fleet.machines[self.fleet.machine[row]]
-        choice = choose_devices(machine, int(self.gpu_free[row]), int(self.nic_free[row]), wish)
-        return PodPlace(row, choice.gpu_mask, choice.nic_mask) if choice else None
+    def attempts(
+        self, pod_sets: tuple[PodSetRequest, ...], nodes: Mapping[str, Bool]
+    ) -> tuple[Attempt, ...]:
+        """Give a gang prepared for placing; masks are told apart by identity and never change."""
+        return self.base.prepared.attempts(pod_sets, nodes)
+
+    def view(self, ask: Ask) -> View:
+        """Give where pods of a set fit now, by node and by domain of its level."""
+        known = self._views.known(ask.fits, ask.allowed, ask.label)
+        if known is not None:
+            return known
+        level = self.level(ask.label) if ask.label else None
+        return self._views.add(View(ask.fits, ask.allowed, level), ask.label)
+
+    def has_room(self, ask: Ask) -> bool:
+        """Whether a pod set alone fits; cheap to answer with no."""
+        known = self._views.known(ask.fits, ask.allowed, ask.label)
+        if known is None and self.most(ask.fits) < ask.count:
+            return False
+        return (known or self.view(ask)).total >= ask.count
+
+    def level(self, label: str) -> Level:
+        """Give the domains of one node label."""
+        return self.base.domains.level(label)
 
     def free_of(self, resource: str) -> Int64:
         """Give what each node has free of one resource; nothing where nobody has it."""
         if resource in self.fleet.resources:
             return self.free[:, self.fleet.resources.index(resource)]
-        mask = {GPU: self.gpu_free, RDMA: self.nic_free}.get(resource)
-        count = np.zeros(len(self.fleet)) if mask is None else np.bitwise_count(mask)
-        return count.astype(np.int64)
+        if resource not in {GPU, RDMA}:
+            return np.zeros(len(self.fleet), dtype=np.int64)
+        mask = self.gpu_free if resource == GPU else self.nic_free
+        return np.bitwise_count(mask).astype(np.int64)
 
     def free_sums(self, usable: Bool) -> dict[str, int]:
         """Give what these nodes have free together; pods without end where nobody counts them."""
@@ -137,55 +197,30 @@ class Room:
             RDMA: int(np.bitwise_count(self.nic_free[usable]).sum()),
         }
 
-    def state(self, row: int) -> tuple[object, ...]:
+    def state(self, row: int) -> NodeState:
         """Give what two nodes must share to be as good as each other for any pod."""
-        return (
-            int(self.fleet.machine[row]),
-            int(self.gpu_free[row]),
-            int(self.nic_free[row]),
-            self.free[row].tobytes(),
-            frozenset(self.ports.get(row, ())),
-        )
+        return self.shapes.states.states[int(self.state_of[row])]
 
-    def _limit_by_ports(self, pods: Int64, pod_set: PodSetRequest) -> None:
-        if not pod_set.host_ports:
-            return
-        np.minimum(pods, 1, out=pods)
-        for row, taken in self.ports.items():
-            if taken.intersection(pod_set.host_ports):
-                pods[row] = 0
+    def _change(self, row: int, state: int) -> None:
+        self._taken.append((row, int(self.state_of[row])))
+        self._set(row, state)
 
-    def _limit_by_devices(self, pods: Int64, pod_set: PodSetRequest) -> None:
-        wish = wish_of(pod_set)
-        for free, wanted in ((self.gpu_free, wish.gpus), (self.nic_free, wish.nics)):
-            if wanted:
-                np.minimum(pods, np.bitwise_count(free) // wanted, out=pods)
-        if wish.is_near:
-            self._limit_by_nearness(pods, wish)
+    def _set(self, row: int, state: int) -> None:
+        self.state_of[row] = state
+        self.fullness[row] = self.shapes.states.fullness[state]
+        self._note((row,))
 
-    def _limit_by_nearness(self, pods: Int64, wish: DeviceWish) -> None:
-        # Nodes in the same state give the same answer, and there are few states.
-        known = self._known.setdefault(wish, {})
-        rows = np.flatnonzero(pods)
-        columns = (self.fleet.machine, self.gpu_free, self.nic_free)
-        states = list(zip(*(column[rows].tolist() for column in columns), strict=True))
-        for state in set(states) - set(known):
-            known[state] = pods_on(self.fleet.machines[state[0]], *state[1:], wish)
-        pods[rows] = np.minimum(pods[rows], [known[state] for state in states])
+    def _note(self, rows: Iterable[int]) -> None:
+        self._views.changed(rows)
+        self._counts = None
 
+    def _forget(self) -> None:
+        self._views = Views(self.state_of, self.is_available)
+        self._counts = None
 
-def unknown_resources(fleet: Fleet, pod_set: PodSetRequest) -> tuple[str, ...]:
-    """Give the resources that no node of the fleet has."""
-    known = {*fleet.resources, GPU, RDMA}
-    return tuple(name for name, _ in pod_set.per_pod if name not in known)
-
-
-def wish_of(pod_set: PodSetRequest) -> DeviceWish:
-    """Give what one pod wants of a node's devices."""
-    wanted = dict(pod_set.per_pod)
-    return DeviceWish(
-        wanted.get(GPU, 0), wanted.get(RDMA, 0), pod_set.pair, pod_set.is_pair_required
-    )
+    def _fullness_of(self, states: Int32) -> Int64:
+        fullness: Int64 = np.array(self.shapes.states.fullness, dtype=np.int64)[states]
+        return fullness
 
 
 def with_rule(request: RequestClass, rule: PairRule) -> RequestClass:

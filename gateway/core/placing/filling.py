@@ -1,0 +1,109 @@
+"""Filling nodes with the pods of one set: few nodes, and of those the fullest.
+
+Greedy and exact for one set: what is counted on a node can be taken there, whatever is taken on
+others. Nodes that the gang uses already come first, then those with least left, then by name.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gateway.core.devices.fleet import Int32, Int64
+from gateway.core.placing.attempts import Ask
+from gateway.core.placing.levels import NO_DOMAIN
+from gateway.core.placing.room import PodPlace, Room
+from gateway.core.placing.views import View
+
+OURS = 1 << 61
+"""Makes a node that the gang uses come before all others; fullness stays far below it."""
+NEVER = np.iinfo(np.int64).max
+FEW = 4
+"""More nodes than so many times those wanted are not worth sorting whole."""
+
+
+def fill(room: Room, ask: Ask, rows: Int64 | None, used: Int64) -> list[PodPlace] | None:
+    """Take room for a whole pod set; None when there is too little, and some may be taken then.
+
+    Args:
+        room: what is free.
+        ask: the pod set.
+        rows: the only nodes to use, in order; None for all.
+        used: nodes that the gang uses already, in order.
+    """
+    view = room.view(ask)
+    if ask.spread:
+        chosen = list(_spread(room, view, used, ask.count))
+    else:
+        chosen = _nodes(room, view, (rows, used), ask.count)
+    places: list[PodPlace] = []
+    for row, count in chosen:
+        places += room.take_pods(row, ask.fits, count)
+    return places if len(places) == ask.count else None
+
+
+def _spread(room: Room, view: View, used: Int64, count: int) -> Iterator[tuple[int, int]]:
+    """Give nodes with numbers of pods, from few domains; nodes of no domain come last."""
+    if view.level is None:
+        return
+    ours = set(view.level.domain_of[used].tolist())
+    for domain, share in _domains(view.by_domain.copy(), ours, count):
+        yield from _nodes(room, view, (view.level.rows[domain], used), share)
+
+
+def _domains(pods: Int64, ours: set[int], missing: int) -> Iterator[tuple[int, int]]:
+    """Give the fullest domain that can take all that is missing, else one that can take most."""
+    homeless, pods[NO_DOMAIN] = int(pods[NO_DOMAIN]), 0
+    while missing and (most := int(pods.max())):
+        fitting = np.flatnonzero(pods >= min(missing, most)).tolist()
+        best = min(fitting, key=lambda each: (each not in ours, pods[each], each))
+        share = min(missing, int(pods[best]))
+        yield best, share
+        pods[best] = 0
+        missing -= share
+    yield NO_DOMAIN, min(missing, homeless)
+
+
+def _nodes(
+    room: Room, view: View, places: tuple[Int64 | None, Int64], count: int
+) -> list[tuple[int, int]]:
+    """Give nodes with numbers of pods, in the order in which they are filled."""
+    rows, used = places
+    if rows is None:
+        return _picks(view.pods.copy(), _ours_first(room.fullness, used), count)
+    own = np.flatnonzero(np.isin(rows, used)) if len(used) else used
+    picks = _picks(view.pods[rows], _ours_first(room.fullness[rows], own), count)
+    return [(int(rows[index]), pods) for index, pods in picks]
+
+
+def _ours_first(fullness: Int64, own: Int64) -> Int64:
+    if not len(own):
+        return fullness
+    order = fullness.copy()
+    order[own] -= OURS
+    return order
+
+
+def _picks(pods: Int32, order: Int64, missing: int) -> list[tuple[int, int]]:
+    """Give the first node that can take all that is missing, else those that can take most."""
+    chosen: list[tuple[int, int]] = []
+    while missing:
+        most = int(pods.max(initial=0))
+        if not most:
+            break
+        if missing <= most:
+            best = int(np.where(pods >= missing, order, NEVER).argmin())
+            return [*chosen, (best, missing)]
+        largest = np.flatnonzero(pods == most)
+        taken = largest[_least(order[largest], missing // most)]
+        chosen += [(index, most) for index in taken.tolist()]
+        pods[taken] = 0
+        missing -= most * len(taken)
+    return chosen
+
+
+def _least(order: Int64, count: int) -> Int64:
+    """Give the indexes of the lowest numbers, lowest first, of equal ones the first."""
+    if len(order) <= FEW * count:
+        return np.argsort(order, kind="stable")[:count]
+    low = np.flatnonzero(order <= np.partition(order, count - 1)[count - 1])
+    return low[np.argsort(order[low], kind="stable")[:count]]

@@ -1,0 +1,123 @@
+"""How many pods of one shape fit a node in each state, and what is left when they are taken.
+
+Exact, and worked out once for a state. The number of pods is not limited by how many are asked for.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gateway.core.devices.fleet import Int32, Int64
+from gateway.core.devices.selection import MANY_PODS, DeviceWish, choose_devices, pods_on
+from gateway.core.placing.states import NodeState, NodeStates, StateColumns
+
+FIRST_SIZE = 64
+
+
+class PodShape(NamedTuple):
+    """What one pod needs of a node, in the columns of the node states."""
+
+    need: tuple[int, ...]
+    wish: DeviceWish
+    ports: frozenset[int]
+    is_known: bool
+    """False when it needs a resource that no node of the fleet has."""
+
+
+class Taken(NamedTuple):
+    """Devices of pods taken on one node, in order, and the node's state afterwards."""
+
+    masks: tuple[tuple[int, int], ...]
+    state: int
+
+
+class PodFits:
+    """What is known about one shape; compared by identity, for each shape has one."""
+
+    def __init__(self, states: NodeStates, shape: PodShape) -> None:
+        """Start knowing nothing."""
+        self.states = states
+        self.shape = shape
+        self._pods: Int32 = np.zeros(FIRST_SIZE, dtype=np.int32)
+        self._known = 0
+        self._near: dict[tuple[int, int, int], int] = {}
+        self._taken: dict[tuple[int, int], Taken] = {}
+
+    def pods(self) -> Int32:
+        """Give how many pods fit, by state, for all states there are."""
+        count = len(self.states)
+        if self._known < count:
+            self._count_new(count)
+        return self._pods[:count]
+
+    def taking(self, state: int, count: int) -> Taken:
+        """Give what up to that many pods take of a node; each leaves enough for the next."""
+        key = (state, count)
+        taken = self._taken.get(key)
+        if taken is None:
+            taken = self._taken[key] = self._take(self.states.states[state], count)
+        return taken
+
+    def less(self, state: NodeState, gpu_mask: int, nic_mask: int) -> NodeState:
+        """Give the state after a pod took these devices."""
+        return NodeState(
+            state.machine,
+            state.gpu_free & ~gpu_mask,
+            state.nic_free & ~nic_mask,
+            state.ports | self.shape.ports,
+            tuple(free - need for free, need in zip(state.free, self.shape.need, strict=True)),
+        )
+
+    def _take(self, state: NodeState, count: int) -> Taken:
+        masks: list[tuple[int, int]] = []
+        machine = self.states.machines[state.machine]
+        for siblings in reversed(range(count)):
+            wish = self.shape.wish._replace(siblings=siblings)
+            choice = choose_devices(machine, state.gpu_free, state.nic_free, wish)
+            if choice is None:
+                break
+            masks.append((choice.gpu_mask, choice.nic_mask))
+            state = self.less(state, choice.gpu_mask, choice.nic_mask)
+        return Taken(tuple(masks), self.states.number_of(state))
+
+    def _count_new(self, count: int) -> None:
+        if count > len(self._pods):
+            larger = np.zeros(max(count, 2 * len(self._pods)), dtype=np.int32)
+            larger[: self._known] = self._pods[: self._known]
+            self._pods = larger
+        self._pods[self._known : count] = self._counted(self.states.columns(self._known))
+        self._known = count
+
+    def _counted(self, columns: StateColumns) -> Int64:
+        most = MANY_PODS if self.shape.is_known else 0
+        pods = np.full(len(columns.machine), most, dtype=np.int64)
+        wish = self.shape.wish
+        for free, wanted in ((columns.gpu_free, wish.gpus), (columns.nic_free, wish.nics)):
+            if wanted:
+                np.minimum(pods, np.bitwise_count(free) // wanted, out=pods)
+        for column, need in enumerate(self.shape.need):
+            if need:
+                # Foreign use may leave less than nothing.
+                np.minimum(pods, np.maximum(columns.free[:, column], 0) // need, out=pods)
+        self._limit_by_ports(pods)
+        if wish.is_near:
+            self._limit_by_nearness(pods, columns)
+        return pods
+
+    def _limit_by_ports(self, pods: Int64) -> None:
+        if not self.shape.ports:
+            return
+        np.minimum(pods, 1, out=pods)
+        for index in np.flatnonzero(pods).tolist():
+            if self.states.states[self._known + index].ports & self.shape.ports:
+                pods[index] = 0
+
+    def _limit_by_nearness(self, pods: Int64, columns: StateColumns) -> None:
+        # Many states differ in what does not matter here.
+        for index in np.flatnonzero(pods).tolist():
+            place = int(columns.machine[index]), int(columns.gpu_free[index])
+            key = (*place, int(columns.nic_free[index]))
+            if key not in self._near:
+                machine = self.states.machines[key[0]]
+                self._near[key] = pods_on(machine, key[1], key[2], self.shape.wish)
+            pods[index] = min(int(pods[index]), self._near[key])

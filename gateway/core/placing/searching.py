@@ -1,0 +1,116 @@
+"""Finding a place for a whole gang under one choice of rules, or leaving the room as it was.
+
+Required levels choose the domains first, the fullest that can take their pod sets; then the pod
+sets fill nodes. Exact where at most one pod set has more than one pod.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+import numpy as np
+
+from gateway.core.devices.fleet import Int64
+from gateway.core.placing.attempts import Ask, Attempt
+from gateway.core.placing.filling import fill
+from gateway.core.placing.levels import NO_DOMAIN
+from gateway.core.placing.room import PodPlace, Room
+from gateway.core.placing.views import View
+
+GangPlaces = dict[str, list[PodPlace]]
+"""Places by pod set name, in order of pod index."""
+Area = Mapping[str, Int64]
+"""The nodes of the chosen domain, by required level."""
+NO_NODES: Int64 = np.zeros(0, dtype=np.int64)
+
+
+def place(room: Room, attempt: Attempt) -> GangPlaces | None:
+    """Take room for every pod of a gang, or for none."""
+    if not all(room.has_room(ask) for ask in attempt.asks):
+        return None
+    for area in _areas(room, attempt):
+        places = _fill_all(room, attempt.asks, area)
+        if places is None:
+            # A single pod may stand in the way of the others: try it on every kind of node.
+            places = _Search(room, attempt, area).rest(attempt.singles_first)
+        if places is not None:
+            return places
+    return None
+
+
+def _areas(room: Room, attempt: Attempt) -> Iterator[Area]:
+    """Give the domains to try, one for each required level."""
+    labels = [label for label, _ in attempt.levels]
+    for domains in product(*(_domains(room, asks) for _, asks in attempt.levels)):
+        levels = zip(labels, domains, strict=True)
+        yield {label: room.level(label).rows[domain] for label, domain in levels}
+
+
+def _domains(room: Room, asks: tuple[Ask, ...]) -> list[int]:
+    """Give the domains with room for each of these pod sets, those with least left first."""
+    needed: dict[View, int] = {}
+    for ask in asks:
+        view = room.view(ask)
+        needed[view] = needed.get(view, 0) + ask.count
+    fitting = np.logical_and.reduce([view.by_domain >= count for view, count in needed.items()])
+    fitting[NO_DOMAIN] = False
+    domains = np.flatnonzero(fitting)
+    order = np.lexsort([view.by_domain[domains] for view in reversed(needed)])
+    return list(map(int, domains[order]))
+
+
+def _fill_all(room: Room, asks: Sequence[Ask], area: Area) -> GangPlaces | None:
+    """Take room for one set after the other; for none of them when one finds too little."""
+    mark = room.mark()
+    places: GangPlaces = {}
+    used = NO_NODES
+    for ask in asks:
+        found = fill(room, ask, area.get(ask.level), used)
+        if found is None:
+            room.back_to(mark)
+            return None
+        places[ask.name] = found
+        if len(places) < len(asks):
+            used = np.unique([*used.tolist(), *(place.row for place in found)])
+    return places
+
+
+class _Search:
+    """Tries single pods on each kind of node, and the other pod sets around them."""
+
+    def __init__(self, room: Room, attempt: Attempt, area: Area) -> None:
+        self.room = room
+        self.attempt = attempt
+        self.area = area
+
+    def rest(self, asks: tuple[Ask, ...]) -> GangPlaces | None:
+        """Place these, the first on each kind of node; the last just fills."""
+        first, *others = asks
+        if not others or first.count > 1:
+            return _fill_all(self.room, asks, self.area)
+        mark = self.room.mark()
+        for row in self._different_nodes(first):
+            found = self.room.take_pods(row, first.fits, 1)
+            places = self.rest(tuple(others)) if found else None
+            if places is not None:
+                return {first.name: found, **places}
+            self.room.back_to(mark)
+        return None
+
+    def _different_nodes(self, ask: Ask) -> list[int]:
+        """Give one node of each kind that can take a pod, fullest first."""
+        pods = self.room.view(ask).pods
+        rows = np.flatnonzero(pods)
+        if ask.level:
+            rows = self.area[ask.level][pods[self.area[ask.level]] > 0]
+        rows = rows[np.argsort(self.room.fullness[rows], kind="stable")]
+        kinds = self.room.state_of[rows].astype(np.int64)
+        for each in self.attempt.asks:
+            kinds = 2 * kinds + self._may_use(each, rows)
+        firsts = np.sort(np.unique(kinds, return_index=True)[1])
+        return list(map(int, rows[firsts]))
+
+    def _may_use(self, ask: Ask, rows: Int64) -> Int64:
+        allowed = ask.allowed[rows]
+        if ask.level:
+            allowed = allowed & np.isin(rows, self.area[ask.level])
+        return allowed.astype(np.int64)
