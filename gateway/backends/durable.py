@@ -15,12 +15,15 @@ def write_json(path: Path, document: Any) -> None:
     # Beside the target, since rename(2) is atomic within one file system only. Process and thread
     # in the name: two writers of one path must not write into one file.
     fresh = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
-    with fresh.open("w", encoding="utf-8") as stream:
-        json.dump(document, stream)
-        stream.flush()
-        # The data before the name: ext4 and xfs may else show an empty file after a power cut.
-        os.fsync(stream.fileno())
-    fresh.replace(path)
+    try:
+        with fresh.open("w", encoding="utf-8") as stream:
+            json.dump(document, stream)
+            stream.flush()
+            # The data before the name: ext4 and xfs may else show an empty file after a power cut.
+            os.fsync(stream.fileno())
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)  # there is one only when the write failed
     sync_folder(path.parent)
 
 

@@ -231,6 +231,7 @@ def test_a_document_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) ->
     with pytest.raises(TypeError):
         write_json(path, {"new": object()})
     assert read_json(path) == {"old": True}
+    assert list(tmp_path.iterdir()) == [path], "no half of the new one lies beside it"
 
 
 words = st.text(max_size=8)
