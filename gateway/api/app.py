@@ -37,10 +37,12 @@ def documented_app() -> FastAPI:
         docs_url=None,  # the interactive pages load scripts from elsewhere
         redoc_url=None,
         openapi_url=f"{PREFIX}/openapi.json",
+        # `/jobs/` is a slip to be told of; a redirect would make clients send each body twice.
         redirect_slashes=False,
     )
     for router in all_routers():
         app.include_router(router, prefix=PREFIX)
+    # Kubernetes probes and Prometheus look for these at the root unless told otherwise.
     app.include_router(root_router())
     problems.register(app)
     openapi.install(app, OPEN_PATHS)

@@ -20,6 +20,7 @@ class Cursors:
 
     def __init__(self, secret: str) -> None:
         """Derive the key from a secret that all replicas know."""
+        # The label keeps this key apart from any other that may be derived from the same secret.
         self._key = hashlib.sha256(b"training-gateway cursor " + secret.encode()).digest()
 
     def seal(self, position: str, scope: str) -> str:
@@ -43,11 +44,14 @@ class Cursors:
             position = sealed[SEAL_LENGTH:].decode()
         except (ValueError, binascii.Error) as error:
             raise _refusal(cursor) from error
-        if not hmac.compare_digest(sealed[:SEAL_LENGTH], self._seal(position, scope)):
+        # Sealed again and compared as text: base64 has several spellings of some bytes (the last
+        # letter's spare bits, the padding), and an edited cursor is no cursor of ours.
+        if not hmac.compare_digest(self.seal(position, scope), cursor):
             raise _refusal(cursor)
         return position
 
     def _seal(self, position: str, scope: str) -> bytes:
+        # No position holds a NUL, so the last one of a message is where its position begins.
         message = f"{scope}\0{position}".encode()
         return hmac.digest(self._key, message, "sha256")[:SEAL_LENGTH]
 

@@ -7,6 +7,7 @@ FastAPI would send each synchronous dependency through the thread pool on its ow
 
 from dataclasses import dataclass
 from typing import TypeVar, cast
+from urllib.parse import unquote_plus
 
 from pydantic import BaseModel, Field
 from starlette.datastructures import Headers
@@ -80,6 +81,8 @@ class Ask:
         text = self.headers.get("if-match")
         if text is None or text.strip() == "*":
             return None
+        # If-Match compares strongly (RFC 9110, section 13.1.1): a weak tag, W/"3", never matches.
+        # Lists of tags are legal too, but no client of ours has a use for one.
         number = text.strip().removeprefix('"').removesuffix('"')
         if not number.isascii() or not number.isdigit() or len(number) > len(str(2**62)):
             raise InvalidInput(
@@ -101,6 +104,7 @@ class Ask:
 
     def idempotency_key(self) -> str | None:
         """Give the caller's key for this submission; the service checks its length."""
+        # It is stored and shown in errors; Starlette decodes headers as Latin-1, so anything comes.
         key = self.headers.get("idempotency-key")
         if key is not None and not key.isprintable():
             raise InvalidInput(
@@ -119,6 +123,7 @@ class Ask:
         return self.cursors.seal(position, self._scope(query))
 
     def _scope(self, query: PageQuery) -> str:
+        # The limit is left out: a client may change the size of its pages as it goes.
         filters = query.model_dump_json(exclude={"cursor", "limit"})
         return f"{self.caller.name}\0{self.path}\0{filters}"
 
@@ -165,11 +170,13 @@ def require_name(inside: str, in_path: str) -> None:
 
 def _refuse_query(ask: Ask) -> None:
     if ask.query_string:
-        name = ask.query_string.decode("latin-1").split("&")[0].split("=")[0]
+        # Any bytes may stand here, so they are decoded in a way that takes them all.
+        name = unquote_plus(ask.query_string.decode("latin-1").split("&")[0].split("=")[0])
         raise unknown_field(name, (), f"/{name}")
 
 
 def _refuse_body(ask: Ask) -> None:
+    # An empty object is let through, since many clients send one with every POST.
     if ask.body.strip():
         ask.require_type(JSON)
         read_model(Nothing, ask.body)

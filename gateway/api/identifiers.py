@@ -8,6 +8,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 class Identifier(StringConvertor):
     """Matches an id or a name."""
 
+    # Starlette's own `str` converter takes colons, and `/jobs/ID:hold` would be a job of that name.
     regex = "[^/:]+"
 
 

@@ -34,6 +34,7 @@ class Metrics(Collector):
         self._lock = threading.Lock()
         self._kept: list[Metric] = []
         self._read_at = float("-inf")
+        # A registry of its own: the default one is global, and holds figures of the Python process.
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
 
@@ -49,6 +50,7 @@ class Metrics(Collector):
     def collect(self) -> Iterable[Metric]:
         """Give every family, read at most once in a while."""
         with self._lock:
+            # Scrapers in a storm wait at the lock and share what the first one read.
             if time.monotonic() - self._read_at > KEEP_SECONDS:
                 with self._gateway.database.read() as connection:
                     self._kept = [*_queue_figures(connection, self._gateway.clock.now_us())]
@@ -62,6 +64,7 @@ class Metrics(Collector):
         yield _counter("submitted_jobs", "Jobs ever submitted.", counted["jobs"])
         yield _counter("reservations", "Reservations ever made.", counted["attempts"])
         yield _gauge("leader_epoch", "Epoch of the present leader.", (), [((), counted["epoch"])])
+        # The only figure that is this process's own: summed over replicas it should be 1.
         is_leader = self._gateway.leadership.epoch is not None
         yield _gauge("is_leader", "Whether this process leads.", (), [((), is_leader)])
 
@@ -71,6 +74,7 @@ def _queue_figures(connection: Connection, now_us: int) -> Iterable[Metric]:
     pending = {(queue,): n for (queue, state), n in by_state.items() if state == JobState.PENDING}
     ages = {
         (queue,): max(0, now_us - since) / 1_000_000
+        # Clocks of two replicas differ a little, and an age is never negative.
         for queue, since in figures.oldest_pending(connection).items()
     }
     quota = ("owner_kind", "owner", "flavor", "resource")

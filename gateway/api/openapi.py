@@ -42,6 +42,8 @@ def described(
     if query is not None:
         extra["parameters"] = _parameters(query)
     if body is not None:
+        # FastAPI would document a body only as a parameter of the function, and then read it
+        # itself.
         extra["requestBody"] = {"required": True, "content": _content(body)}
     told: Document = {"description": "Success"}
     if isinstance(answer, str):
@@ -103,6 +105,7 @@ def _build(app: FastAPI, open_paths: frozenset[str]) -> Document:
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     schemas["Problem"] = Problem.model_json_schema()
+    # FastAPI adds these to every route; our errors are all of one form.
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
@@ -131,11 +134,14 @@ def _complete(operation: Document, schemas: Document) -> None:
     places += [told["schema"] for told in content.values()]
     for place in places:
         for name, schema in place.pop("$defs", {}).items():
+            # An answer's schema marks fields with defaults as required, a request's does not.
+            # FastAPI names the two apart in this way as soon as both exist.
             schemas.setdefault(f"{name}-Input", schema)
 
 
 def render(app: FastAPI) -> str:
     """Give the document as it stands in the docs."""
+    # Sorted and spread over lines, so that a change of the surface is a readable diff.
     return json.dumps(app.openapi(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 

@@ -29,8 +29,11 @@ class PlainRoute(APIRoute):
 
         async def call(request: Request) -> Response:
             work = partial(self.endpoint, request=request, **request.path_params)
+            # Threads start with an empty context; what the request has bound for logging goes
+            # along.
             context = contextvars.copy_context()
             loop = asyncio.get_running_loop()
+            # What the function raises comes out here, and reaches the handlers of the application.
             response: Response = await loop.run_in_executor(_threads, context.run, work)
             return response
 

@@ -35,12 +35,17 @@ def problem_response(error: GatewayError, request_id: str, status: int = 0) -> R
     """Give the answer for an error."""
     document = problem_of(error, request_id)
     document["status"] = status or error.status
+    # A refusal must not outlive its cause in some cache: 404 and 405 may be cached by default
+    # (RFC 9110, section 15.1).
     headers = {"X-Request-ID": request_id, "Cache-Control": "no-store"}
+    # RFC 9110, section 11.6.1: a 401 without a challenge is not complete, and clients may ignore
+    # it.
     if isinstance(error, Unauthenticated):
         headers["WWW-Authenticate"] = 'Bearer realm="training-gateway"'
     if isinstance(error, Overloaded | Unavailable):
         headers["Retry-After"] = RETRY_AFTER_SECONDS
     return Response(
+        # What was submitted is shown back, and may hold half a surrogate pair.
         json.dumps(document, ensure_ascii=False).encode(errors="replace"),
         status_code=document["status"],
         headers=headers,
@@ -53,6 +58,8 @@ def register(app: FastAPI) -> None:
 
     @app.exception_handler(GatewayError)
     def known(request: Request, error: GatewayError) -> Response:
+        # RFC 9110, section 13.1.1, wants 412 for a failed If-Match. Without that header somebody
+        # was faster inside the gateway, which is a conflict.
         is_condition = isinstance(error, StaleVersion) and "if-match" in request.headers
         return problem_response(error, request_id_of(request.scope), 412 if is_condition else 0)
 
@@ -63,6 +70,8 @@ def register(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     def unknown(request: Request, error: Exception) -> Response:
         request_id = request_id_of(request.scope)
+        # The name alone: a driver's message may quote values of a job. The traceback goes to the
+        # server's own log, where Starlette raises the error again after this answer.
         log.error("request %s failed with %s", request_id, type(error).__name__)
         told = GatewayError(
             "the gateway failed to answer; this is a defect of its own",
@@ -79,7 +88,8 @@ def _http_refusal(app: FastAPI, request: Request, error: HTTPException) -> Respo
             f"nothing is at {path[:200]}", hint="the routes are listed in /api/v1/openapi.json"
         )
         return problem_response(told, request_id)
-    methods = methods_of(app, path)
+    # What the document does not describe (itself, for one) has its methods from routing alone.
+    methods = methods_of(app, path) or _routed_methods(error)
     told = MethodNotAllowed(
         f"{request.method} is not possible at {path[:200]}",
         value=request.method,
@@ -89,6 +99,11 @@ def _http_refusal(app: FastAPI, request: Request, error: HTTPException) -> Respo
     response = problem_response(told, request_id)
     response.headers["Allow"] = ", ".join(methods)
     return response
+
+
+def _routed_methods(error: HTTPException) -> tuple[str, ...]:
+    allowed = (error.headers or {}).get("Allow", "")
+    return tuple(sorted(name.strip() for name in allowed.split(",") if name.strip()))
 
 
 def methods_of(app: FastAPI, path: str) -> tuple[str, ...]:
@@ -101,6 +116,7 @@ def methods_of(app: FastAPI, path: str) -> tuple[str, ...]:
 
 
 def _pattern(template: str) -> re.Pattern[str]:
+    # A parameter takes what `identifiers` lets through; the rest of the template is literal.
     parts = re.split(r"\{[^}]+\}", template)
     return re.compile("[^/:]+".join(re.escape(part) for part in parts))
 

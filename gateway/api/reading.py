@@ -4,6 +4,7 @@ Standard parsers forgive too much for a gateway: they take the last of two equal
 unknown fields. Nothing here knows a route.
 """
 
+import codecs
 import difflib
 import json
 import types
@@ -33,6 +34,7 @@ def parse_json(body: bytes) -> Any:
         MalformedBody: not UTF-8, not JSON, NaN or infinite, nested too deep, or a key twice.
     """
     try:
+        # RFC 8259, section 8.1, lets a parser ignore a byte order mark; some editors add one.
         return read_json(body.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise MalformedBody(
@@ -44,11 +46,28 @@ def parse_json(body: bytes) -> Any:
 
 def read_model(model: type[Model], body: bytes) -> Model:
     """Give the model that a JSON body holds; raises MalformedBody or InvalidInput."""
+    # Read twice: pydantic's own parser takes the last of two equal keys, and says of bad JSON less.
     document = parse_json(body)
+    # Between quotes JSON writes NUL as an escape only, so bodies without one need no walk.
+    if b"\\u0000" in body:
+        _refuse_nul(document, "")
     try:
-        return model.model_validate_json(body)
+        return model.model_validate_json(body.removeprefix(codecs.BOM_UTF8))
     except ValidationError as error:
         raise refusal(model, document, error) from error
+
+
+def _refuse_nul(value: Any, place: str) -> None:
+    """Refuse NUL in any text: SQLite would store it, PostgreSQL cannot."""
+    if isinstance(value, str) and "\0" in value:
+        raise InvalidInput("the text holds a NUL", pointer=place, value=value, hint="remove it")
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            _refuse_nul(item, f"{place}/{index}")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_nul(key, place)
+            _refuse_nul(item, f"{place}/{_escaped(key)}")
 
 
 def read_query(model: type[Model], query_string: bytes) -> Model:
@@ -69,7 +88,9 @@ def read_query(model: type[Model], query_string: bytes) -> Model:
         raise MalformedBody("the query string cannot be read", hint="encode it") from error
     values: dict[str, Any] = {}
     for key, value in pairs:
+        _refuse_nul(value, f"/{key}")
         field = model.model_fields.get(key)
+        # An empty part is left out, so that `state=` and a trailing comma filter by nothing.
         if field is not None and get_origin(field.annotation) is tuple:
             values.setdefault(key, []).extend(part for part in value.split(",") if part)
         elif key in values:
@@ -89,6 +110,7 @@ def refusal(model: type[BaseModel], document: Any, error: ValidationError) -> In
     more = f" (and {len(others)} more)" if others else ""
     if first["type"] == "extra_forbidden":
         return unknown_field(str(first["loc"][-1]), fields_at(model, first["loc"][:-1]), place)
+    # Enums and literals come as "'open' or 'paused'", the only place where pydantic lists them.
     expected = first.get("ctx", {}).get("expected", "")
     allowed = tuple(part.strip("' ") for part in str(expected).replace(" or ", ", ").split(", "))
     return InvalidInput(
@@ -118,14 +140,21 @@ def pointer_to(document: Any, loc: tuple[int | str, ...], *, is_missing: bool = 
     parts: list[str] = []
     present = document
     for step in loc:
+        # pydantic puts the tried union member (`int`, `constrained-str`) behind the field; it is
+        # nowhere in the document, which is how it is told from a step.
         if _has(present, step):
             present = present[step]
         elif is_missing and step == loc[-1]:
             present = None
         else:
             break
-        parts.append(str(step).replace("~", "~0").replace("/", "~1"))
+        parts.append(_escaped(step))
     return "".join(f"/{part}" for part in parts)
+
+
+def _escaped(step: int | str) -> str:
+    # RFC 6901, section 3. The tilde comes first, or the one of "~1" would be escaped again.
+    return str(step).replace("~", "~0").replace("/", "~1")
 
 
 def _has(document: Any, step: int | str) -> bool:

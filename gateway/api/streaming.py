@@ -29,6 +29,7 @@ KEEP_ALIVE_SECONDS = 15.0
 EVENT_PAGE = 500
 BLOCK_BYTES = 64 * 1024
 _slots = threading.BoundedSemaphore(MAX_STREAMS)
+# A limiter belongs to one event loop; a plain global would break the second loop of a process.
 _threads: RunVar[anyio.CapacityLimiter] = RunVar("training_gateway_stream_threads")
 
 
@@ -43,6 +44,8 @@ class Slot:
         """Take a place; raises Overloaded when all are taken."""
         if not _slots.acquire(blocking=False):
             raise Overloaded(f"{MAX_STREAMS} streams are open already", hint="try again later")
+        # Not `__del__` or `finally`: a generator that never started runs neither its body nor its
+        # end.
         weakref.finalize(self, _slots.release)
 
 
@@ -62,8 +65,11 @@ def log_response(lines: Iterator[str], *, skip: int, is_live: bool) -> Response:
 
 async def log_chunks(lines: Iterator[str], *, is_live: bool) -> AsyncIterator[bytes]:
     """Give lines as UTF-8 text: each at once when live, else in large blocks."""
+    # One byte is reached by any line, so a live block is one line.
     size = 1 if is_live else BLOCK_BYTES
     while True:
+        # A thread cannot be interrupted. When the client has gone it is left to wait for its line,
+        # and its slot comes back only then.
         block = await to_thread.run_sync(
             _take, lines, size, limiter=_limiter(), abandon_on_cancel=True
         )
@@ -97,6 +103,7 @@ def event_response(ask: Ask, after_id: int) -> Response:
     return StreamingResponse(
         event_stream(ask, after_id, Slot()),
         media_type=SSE,
+        # nginx would hold events back until a buffer is full.
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
 
@@ -109,6 +116,7 @@ async def event_stream(ask: Ask, after_id: int, _slot: Slot) -> AsyncIterator[by
     """
     position = after_id
     started = spoken = anyio.current_time()
+    # Tells EventSource to come back after two seconds; its own default differs between browsers.
     yield b"retry: 2000\n\n"
     while anyio.current_time() - started < MAX_STREAM_SECONDS:
         read = partial(all_events, ask.gateway, ask.caller, position, EVENT_PAGE)
@@ -116,10 +124,13 @@ async def event_stream(ask: Ask, after_id: int, _slot: Slot) -> AsyncIterator[by
         for event in page.items:
             position, spoken = event.id, anyio.current_time()
             yield sse(event)
+        # A full page means that more is there already, so the next one is read without a pause.
         if page.next_cursor:
             continue
         if anyio.current_time() - spoken > KEEP_ALIVE_SECONDS:
             spoken = anyio.current_time()
+            # A comment of the event-stream format. Proxies cut connections that say nothing for a
+            # minute.
             yield b": still here\n\n"
         await anyio.sleep(POLL_SECONDS)
 

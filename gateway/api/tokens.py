@@ -41,11 +41,13 @@ class TokenEntry:
 
 def new_token() -> str:
     """Give a fresh token of 256 random bits."""
+    # The prefix lets scanners for leaked secrets know one when they see it.
     return "tgw_" + secrets.token_urlsafe(32)
 
 
 def digest_of(token: str) -> str:
     """Give the digest that a token file holds for this token."""
+    # One round without salt is enough: a token of 256 random bits is in no dictionary.
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -61,6 +63,8 @@ def read_line(line: str) -> TokenEntry:
     Raises:
         ValueError: not of the form NAME ROLE NAMESPACES DIGEST.
     """
+    if "\N{REPLACEMENT CHARACTER}" in line:
+        raise ValueError("this is not UTF-8")
     fields = line.split()
     if len(fields) != len(LINE_FORM.split()):
         raise ValueError(f"expected {LINE_FORM}")
@@ -83,6 +87,8 @@ def match(entries: Iterable[TokenEntry], token: str) -> Caller:
     Raises:
         Unauthenticated: none fits.
     """
+    # No early return and a comparison in constant time: how long it takes tells neither which
+    # entry fits nor how much of a digest was guessed.
     found: Caller | None = None
     if 0 < len(token) <= MAX_TOKEN_LENGTH:
         seen = digest_of(token).encode()
@@ -142,6 +148,8 @@ class TokenFile:
             Unavailable: the file has gone.
         """
         try:
+            # Taken before reading. A change in between leaves an older stamp on newer lines, and
+            # the next request reads once more; the other way round a change would be missed.
             stamp = self._stamp()
             if stamp != self._seen:
                 with self._lock:
@@ -152,6 +160,8 @@ class TokenFile:
         return match(self._entries, token)
 
     def _stamp(self) -> tuple[int, int, int]:
+        # A Secret that Kubernetes mounts changes by renaming a symbolic link: the new file is
+        # another inode, even where a coarse clock gives it the same time.
         found = self._path.stat()
         return found.st_mtime_ns, found.st_size, found.st_ino
 
@@ -159,7 +169,9 @@ class TokenFile:
 def _read(path: Path) -> tuple[tuple[TokenEntry, ...], list[str]]:
     """Give the good lines, and what is wrong with the others."""
     entries, bad = [], []
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
+    # Never strictly: one letter saved in another encoding would lock everybody out.
+    text = path.read_bytes().decode("utf-8-sig", errors="replace")
+    for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:

@@ -34,6 +34,8 @@ def all_routers() -> tuple[APIRouter, ...]:
         events.router,
         whoami.router,
         health.router,
+        # Last: routing takes the first that fits, and a route that is built must win over its
+        # refusal.
         unbuilt.router,
     )
 

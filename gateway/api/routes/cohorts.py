@@ -25,6 +25,7 @@ def list_cohorts(request: Request) -> Response:
 def create_cohort(request: Request) -> Response:
     """Create a cohort."""
     ask, spec = with_body(request, CohortSpec)
+    # There is no version yet that a condition could ask for.
     ask.refuse_condition()
     view = service.create_cohort(ask.gateway, ask.caller, spec)
     response = answer(view, status=201, version=view.version)
@@ -53,5 +54,6 @@ def replace_cohort(name: str, request: Request) -> Response:
 def delete_cohort(name: str, request: Request) -> Response:
     """Delete a cohort; with If-Match, only if it still has that version."""
     ask = plain(request)
+    # The service compares in the transaction that deletes; looking first would leave a gap.
     service.delete_cohort(ask.gateway, ask.caller, name, ask.if_version())
     return nothing()

@@ -14,6 +14,7 @@ from gateway.schemas.views import DevicePage, DeviceView
 from gateway.service import devices as service
 
 router = APIRouter(tags=["devices"])
+# So many digits always fit into the 64 bits of the column; a longer number is no device anyway.
 LONGEST_ID = 18
 
 
@@ -40,6 +41,8 @@ def list_devices(request: Request) -> Response:
 def get_device(device_id: str, request: Request) -> Response:
     """Give one device."""
     ask = plain(request)
+    # Text in the path and not `int`: FastAPI's own conversion would answer in its own form of
+    # error, and take "1_0" and "٣" for numbers.
     if not (device_id.isascii() and device_id.isdigit() and len(device_id) <= LONGEST_ID):
         raise NotFound(
             f"device {device_id[:64]!r} does not exist", hint="list devices: gateway device ls"

@@ -20,6 +20,7 @@ LONGEST_ID = 18
 def list_events(request: Request) -> Response:
     """Give a page, or with `Accept: text/event-stream` a stream that resumes by Last-Event-ID."""
     ask, query = with_query(request, PageQuery)
+    # Browsers' EventSource and the SDK ask for this type; anybody else gets a page.
     if SSE in ask.headers.get("accept", ""):
         return event_response(ask, _last_event(ask))
     after = int(ask.open_cursor(query) or 0)
@@ -29,6 +30,7 @@ def list_events(request: Request) -> Response:
 
 def _last_event(ask: Ask) -> int:
     """Give the id that the client saw last; 0 starts at the beginning."""
+    # Browsers send the header only when they connect again, so the first time it is missing.
     text = ask.headers.get("last-event-id", "0").strip()
     if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_ID):
         raise InvalidInput(

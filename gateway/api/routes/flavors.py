@@ -44,6 +44,7 @@ def get_flavor(name: str, request: Request) -> Response:
 def replace_flavor(name: str, request: Request) -> Response:
     """Replace a flavor; with If-Match, only if it still has that version."""
     ask, spec = with_body(request, FlavorSpec)
+    # A rename would leave quotas that name the old flavor behind; they refer to it by name.
     require_name(spec.name, name)
     view = service.update_flavor(ask.gateway, ask.caller, name, spec, ask.if_version())
     return answer(view, version=view.version)

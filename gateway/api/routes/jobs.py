@@ -1,5 +1,6 @@
 """Jobs: submit one or many, list them, look at one."""
 
+from datetime import timedelta
 from typing import Any, Literal
 
 from fastapi import APIRouter
@@ -17,12 +18,14 @@ from gateway.api.reading import QueryModel, read_query
 from gateway.api.submissions import BATCH_CONTENT, ONE_CONTENT, read_submission
 from gateway.core.vocabulary import JobState, Reason
 from gateway.errors import InvalidInput
+from gateway.schemas.base import instant
 from gateway.schemas.views import BatchAnswer, JobDetail, JobPage, JobView
 from gateway.service import jobs as service
 from gateway.service.submit import plan, submit
 from gateway.service.verbs import cancel
 
 router = APIRouter(tags=["jobs"], route_class=PlainRoute)
+MICROSECOND = timedelta(microseconds=1)
 
 
 class SubmitQuery(QueryModel):
@@ -63,6 +66,7 @@ def create_job(request: Request) -> Response:
     if query.dry_run:
         return answer(plan(ask.gateway, ask.caller, job.spec))
     submitted = submit(ask.gateway, ask.caller, job, ask.idempotency_key())
+    # 200 tells a client whose first answer was lost that its job had been stored all along.
     status = 201 if submitted.is_new else 200
     response = written(submitted.text, status=status, version=submitted.version)
     response.headers["Location"] = f"/api/v1/jobs/{submitted.job_id}"
@@ -89,7 +93,8 @@ def list_jobs(request: Request) -> Response:
 
 def _filter(query: JobsQuery) -> service.JobFilter:
     same: dict[str, Any] = query.model_dump(include={"queue", "user", "namespace", "name"})
-    since_us = 0 if query.since is None else int(query.since.timestamp() * 1_000_000)
+    # In whole microseconds: as a float an instant may lose its last one, and with it a job.
+    since_us = 0 if query.since is None else (query.since - instant(0)) // MICROSECOND
     return service.JobFilter(
         states=query.state,
         reason=query.reason or "",
@@ -100,6 +105,7 @@ def _filter(query: JobsQuery) -> service.JobFilter:
 
 
 def _label(text: str) -> tuple[str, str]:
+    # Cut at the first sign: Kubernetes allows none in keys, and an empty value is a value.
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise InvalidInput(

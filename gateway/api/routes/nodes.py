@@ -34,6 +34,7 @@ def list_nodes(request: Request) -> Response:
 def get_node(name: str, request: Request) -> Response:
     """Give one node."""
     ask = plain(request)
+    # A node's labels and counts are for all who may submit; only holders are a tenant's secret.
     node = service.get_node(ask.gateway, ask.caller, name)
     return answer(node, version=node.version)
 
@@ -43,6 +44,7 @@ def cordon_node(name: str, request: Request) -> Response:
     """Place nothing more on a node; what runs goes on."""
     ask, wanted = with_body(request, Cordon)
     ask.refuse_condition()
+    # Cordoning twice is fine and states the reason anew, so a version would only get in the way.
     return answer(service.cordon_node(ask.gateway, ask.caller, name, wanted.reason))
 
 

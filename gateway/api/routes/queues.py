@@ -28,6 +28,7 @@ def create_queue(request: Request) -> Response:
     ask.refuse_condition()
     view = service.create_queue(ask.gateway, ask.caller, spec)
     response = answer(view, status=201, version=view.version)
+    # RFC 9110, section 15.3.2: a 201 names what it created, otherwise it would be the list itself.
     response.headers["Location"] = f"/api/v1/queues/{view.name}"
     return response
 
@@ -62,6 +63,8 @@ def pause_queue(name: str, request: Request) -> Response:
     """Admit nothing more from this queue; what runs goes on."""
     ask = plain(request)
     ask.refuse_condition()
+    # No version is asked for: one field changes whatever the others are, and in an emergency nobody
+    # should have to try twice.
     view = service.pause_queue(ask.gateway, ask.caller, name)
     return answer(view, version=view.version)
 

@@ -35,6 +35,7 @@ class LogsQuery(AttemptQuery):
     """Wait for more lines until the rank has ended."""
     tail: int | None = Field(default=None, ge=1, le=1_000_000)
     """Only the last lines."""
+    # Up to what a double holds exactly, since JavaScript clients have no other numbers.
     skip: int = Field(default=0, ge=0, le=2**53)
     """Leave out this many lines at the start: how a client goes on after a broken connection."""
 
@@ -73,6 +74,7 @@ def list_assignments(job_id: str, request: Request) -> Response:
 def read_logs(job_id: str, request: Request) -> Response:
     """Give the lines of one rank as text, live with `follow`."""
     ask, query = with_query(request, LogsQuery)
+    # Together they would depend on how many lines there are at that moment.
     if query.tail is not None and query.skip:
         raise InvalidInput(
             "skip counts from the first line, tail from the last",

@@ -8,7 +8,8 @@ from gateway.api.identifiers import DEVICE, JOB, NAME
 from gateway.errors import NotSupportedYet
 
 router = APIRouter(tags=["not built yet"], include_in_schema=False)
-EVERY = ("GET", "POST", "PUT", "PATCH", "DELETE")
+# OPTIONS and HEAD too: routing would answer them with 405 and no method at all that is right.
+EVERY = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 ROUTES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (f"/jobs/{JOB}:preempt", EVERY),
     (f"/jobs/{JOB}:top", EVERY),
@@ -43,5 +44,6 @@ def refuse(request: Request) -> Response:
     )
 
 
+# Out of the OpenAPI document, or generated clients would offer what always fails.
 for path, methods in ROUTES:
     router.add_api_route(path, refuse, methods=list(methods), response_class=Response)

@@ -19,6 +19,7 @@ router = APIRouter(tags=["jobs"])
 class NewPriority(WireModel):
     """Body of :reprioritise."""
 
+    # As high as Kubernetes lets users' PriorityClasses go; above are those of the system.
     priority: int = Field(ge=-1_000_000_000, le=1_000_000_000)
 
 
