@@ -18,6 +18,7 @@ def submit_entries(ask: Ask) -> str:
     """Submit a batch; an entry that cannot be read fails alone, like one that is refused."""
     entries = read_entries(ask)
     readable = [entry for entry in entries if isinstance(entry, Reading)]
+    # What was not readable has no outcome; those that were have theirs in the same order.
     stored = iter(submit_batch(ask.gateway, ask.caller, readable) if readable else ())
     items = [
         item_text(index, next(stored))
@@ -32,6 +33,7 @@ def item_text(index: int, outcome: Submitted | GatewayError) -> str:
     """Give the outcome of one job as a `BatchItem` in JSON."""
     if isinstance(outcome, GatewayError):
         return _refusal_text(index, outcome)
+    # The text of a job was written when it was stored, and is JSON already.
     is_new = "true" if outcome.is_new else "false"
     return f'{{"index":{index},"job":{outcome.text},"is_new":{is_new},"error":null}}'
 

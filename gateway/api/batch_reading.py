@@ -26,6 +26,7 @@ from gateway.manifests import read_documents
 from gateway.manifests.json_text import read_json, read_json_at
 
 BATCH_ENTRY = (*ENVELOPE, "idempotency_key")
+# JSON knows four kinds of white space (RFC 8259); `\s` would let more pass than the parser does.
 _BEGIN = re.compile(r'[ \t\n\r]*\{[ \t\n\r]*"jobs"[ \t\n\r]*:[ \t\n\r]*\[[ \t\n\r]*')
 _COMMA = re.compile(r"[ \t\n\r]*,[ \t\n\r]*")
 _END = re.compile(r"[ \t\n\r]*\][ \t\n\r]*\}[ \t\n\r]*")
@@ -56,6 +57,8 @@ def _read_in_passing(ask: Ask) -> list[Outcome] | None:
 
 
 def _read_list(ask: Ask, text: str) -> list[Outcome] | None:
+    # An entry may have a key beside it, which the envelope of a single job may not: texts of the
+    # one kind are no texts of the other.
     context = ("entry", *context_of(ask))
     outcomes: list[Outcome] = []
     separator = _BEGIN.match(text)
@@ -63,6 +66,7 @@ def _read_list(ask: Ask, text: str) -> list[Outcome] | None:
         outcome, end = _read_at(ask, context, text, separator.end())
         outcomes.append(outcome)
         separator = _COMMA.match(text, end)
+    # An empty or too long batch ends here as well: only what is surely right is answered for.
     is_whole = outcomes and separator is None and _END.fullmatch(text, end)
     return outcomes if is_whole else None
 
@@ -72,6 +76,7 @@ def _read_at(ask: Ask, context: Context, text: str, start: int) -> tuple[Outcome
     found = templates.find(context, text, start)
     if found is not None:
         return found
+    # A text that begins with a known one is that one: JSON ends where its bracket closes.
     entry, end = read_json_at(text, start)
     outcome = _outcome(ask, entry)
     if isinstance(outcome, Reading):
@@ -120,6 +125,7 @@ def _read_text(ask: Ask, text: str) -> Reading:
 
 def _read_entry(ask: Ask, entry: Any) -> Reading:
     document, overrides = open_envelope(entry, BATCH_ENTRY)
+    # A bare manifest with such a field has an unknown field, of which the reader complains.
     key = entry.get("idempotency_key") if document is not entry else None
     if key is not None and not isinstance(key, str):
         raise InvalidInput(

@@ -42,6 +42,8 @@ def read_submission(ask: Ask, overrides: Document) -> ReadJob:
 def context_of(ask: Ask) -> tuple[object, ...]:
     """Give everything besides the body that reading depends on; refuses other media types."""
     kind = ask.require_type(JSON, *YAML_TYPES)
+    # Whatever is added to how manifests are read belongs here too, or one caller's template would
+    # be taken for another's.
     options = options_of(ask, {})
     return (kind, options.default_namespace, options.kueue_label, options.allow_unsafe_templates)
 
@@ -72,6 +74,7 @@ def open_envelope(body: Any, fields: tuple[str, ...]) -> tuple[Any, dict[str, An
     """
     if not isinstance(body, dict) or "manifest" not in body:
         return body, {}
+    # Beside other fields `manifest` is one of the short form's own.
     if "overrides" not in body and not set(body) <= set(fields):
         return body, {}
     refuse_others(body, fields)
@@ -99,6 +102,7 @@ def read_one(ask: Ask, document: Any, overrides: Document) -> ReadJob:
             hint="send one JSON object",
         )
     options = options_of(ask, overrides)
+    # Documents of equal data may be written in many ways, so they are remembered by their data.
     if isinstance(document, dict):
         return _known_jobs.read(document, options)
     return alone(_read_in_full(document, options))

@@ -20,6 +20,8 @@ LONGEST_TEXT = 16 * 1024
 MOST_PLACES = 4
 LEARN_SECONDS = 0.05
 """Learning reads a text a second time, so it is not done for each of many unlike texts."""
+# Nothing that these take is escaped in JSON, so that what stands there is what was meant. Whether
+# it may be a name is judged by the reader's own rule; others only miss the short way.
 _NAME = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?")
 _KEY = re.compile(r"[-.:_A-Za-z0-9]+")
 Context = tuple[object, ...]
@@ -98,6 +100,7 @@ class Templates:
         """Give what a known template at this place of a text says, and where it ends."""
         for template in self._known:
             found = template.match(text, start)
+            # Compared last: texts nearly always differ first.
             if found is not None and template.context == context:
                 return found
         return None
@@ -107,6 +110,7 @@ class Templates:
         now = time.monotonic()
         if len(text) > LONGEST_TEXT or now - self._learned_at <= LEARN_SECONDS:
             return
+        # Threads may learn at once and lose what one learned; the next text learns it again.
         self._learned_at = now
         spec, key = reading.job.spec, reading.key
         name, other_key = _unguessable(), None if key is None else _unguessable()
@@ -118,6 +122,7 @@ class Templates:
             if (changed.job.spec, changed.key) != (renamed(spec, name), other_key):
                 continue
             found = _Template(context=context, cut=cut, known=known(spec), workers=workers_of(spec))
+            # A hole may take less than stood in it: a template must at least know its own text.
             again = found.match(text, 0)
             if again is not None and again[0].job.spec == spec:
                 self._known = (found, *self._known[: MOST_TEMPLATES - 1])

@@ -87,12 +87,14 @@ class GroupCommit(Generic[Item, Result]):
         """Line up; True when somebody leads already."""
         with self._lock:
             self._waiting.append(entry)
+            # Under the lock, or two threads could both find nobody leading.
             is_led, self._is_led = self._is_led, True
             return is_led
 
     def _lead(self) -> None:
         """Commit one batch, which holds the own entry, and pass the lead on."""
         with self._lock:
+            # Bounded, so that the first of a rush is not answered only when the last is stored.
             batch = [self._waiting.popleft() for _ in range(min(MAX_BATCH, len(self._waiting)))]
         try:
             outcomes = self._commit([entry.item for entry in batch])
@@ -107,6 +109,7 @@ class GroupCommit(Generic[Item, Result]):
     def _commit(self, items: list[Item]) -> list[Result | Exception]:
         """Store at once; if an item spoils that, again with each item in a savepoint."""
         outcomes, error = self._try(lambda writer: self._store(writer, items))
+        # A database that is gone will not be there for the second try either.
         if error is not None and len(items) > 1 and not isinstance(error, Unavailable):
             outcomes, error = self._try(lambda writer: store_each(writer, items, self._store))
         return outcomes if error is None else [error] * len(items)

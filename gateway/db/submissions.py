@@ -132,6 +132,7 @@ SELECT uid FROM inserted
 
 
 def _as_json(rows: Sequence[NewJob]) -> str:
+    # json.dumps of all would write the spec, which is most of the row, as a text within a text.
     parts = []
     for row in rows:
         fields = row._asdict()
@@ -154,11 +155,13 @@ def _insert_sqlite(writer: Writer, rows: Sequence[NewJob]) -> set[str]:
     Nobody else inserts meanwhile either, so what is above the last id is what was inserted here.
     """
     run = writer.connection.exec_driver_sql
+    # SQLite gives a new row the highest id plus one, also after a savepoint was rolled back.
     last_id = (run(_LAST_ID).scalar_one(),)
     for start in range(0, len(rows), MOST_ROWS):
         part = rows[start : start + MOST_ROWS]
         values = [value for row in part for value in (*row, writer.xact_id)]
         run(_insert_text(len(part)), tuple(values))
+    # Told from the jobs themselves, so that no event is written for what was left out.
     if run(_TELL_SUBMITTED, last_id).rowcount == len(rows):
         return {row.uid for row in rows}
     return set(run(_INSERTED, last_id).scalars())

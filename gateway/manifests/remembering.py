@@ -95,6 +95,7 @@ class KnownJobs:
         spec = self._read(document, options)
         if key is None:
             return alone(spec)
+        # Forgetting all at once is cheap, and needs no order that threads would have to agree on.
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
         found = self._known[key] = known(spec)
@@ -105,6 +106,8 @@ def _key(document: Mapping[str, Any], options: ReadOptions) -> bytes | None:
     """Give everything but the name as text; None for a document that is not remembered."""
     if "name" in options.overrides or not _is_named_manifest(document):
         return None
+    # Compared by what pydantic writes: of values that are equal in Python, such as 1 and True,
+    # only one may be allowed.
     nameless = {**document, "metadata": {**document["metadata"], "name": ""}}
     told = [dict(options.overrides), options.default_namespace, options.kueue_label]
     settings = [options.allow_unsafe_templates, options.rdma_resource_names]
@@ -129,6 +132,7 @@ def workers_of(spec: JobSpec) -> int:
 
 def renamed(spec: JobSpec, name: str) -> JobSpec:
     """Give the job that reading the same document with this name gives."""
+    # What changes is copied; everything below is shared with the other jobs and never written to.
     metadata = {**spec.manifest["metadata"], "name": name}
     return spec.model_copy(
         update={"name": name, "manifest": {**spec.manifest, "metadata": metadata}}

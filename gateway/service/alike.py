@@ -48,6 +48,7 @@ class Alike:
         gateway = example.gateway
         spec = resolve(book, example.job.known.spec)
         request = request_of(spec)
+        # Both come from memory; asking the database for each job would be most of a submit.
         class_id = gateway.remembered.class_ids.get(request)
         if class_id is None or not is_known_to_fit(gateway, spec.queue, request):
             raise Unjudged(spec.queue, request)
@@ -86,6 +87,7 @@ class Kinds:
 
     def of(self, checked: Checked) -> Alike:
         """Give the kind of a job; raises what making it raises."""
+        # By identity: comparing whole specs would cost what sharing saves.
         place = checked.job.known, checked.caller.name
         found = self._seen.get(place)
         if found is None:
@@ -98,9 +100,11 @@ def new_uid(at_us: int) -> str:
 
     Ids of one moment stand side by side in the index; random ones would touch a page each.
     """
+    # Version and variant take six of the 128 bits, the milliseconds 48.
     random = secrets.randbits(74)
     high = (at_us // 1000) << 16 | 0x7000 | random >> 62
     low = 1 << 63 | random & (1 << 62) - 1
+    # uuid.UUID would check and convert for longer than all the rest takes.
     text = f"{high << 64 | low:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 

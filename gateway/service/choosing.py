@@ -32,6 +32,7 @@ def resolve(book: QueueBook, spec: JobSpec) -> JobSpec:
             allowed=allowed,
             hint="choose another queue or ask an admin to allow the namespace",
         )
+    # Clamped rather than refused, so that a manifest may move between queues unchanged.
     priority = min(max(spec.priority, row["priority_min"]), row["priority_max"])
     return spec.model_copy(update={"queue": name, "priority": priority})
 

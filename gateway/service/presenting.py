@@ -31,6 +31,7 @@ def job_view(row: Row, guarantee: Guarantee | None = None) -> JobView:
 def new_job_view(columns: Row, labels: Mapping[str, str]) -> JobView:
     """Give a job as it stands after the insert of these columns, without reading it back."""
     empty = ("end_reason", "reserved_us", "started_us", "ended_us", "exit_code")
+    # The defaults of the table's own columns.
     told = {"message": "", "attempt": 0, "version": 1, "spec": {"labels": labels}}
     return job_view({**dict.fromkeys(empty), **columns, **told})
 
@@ -55,6 +56,7 @@ class NewJobText:
 
 def _instant_text(micros: int) -> str:
     """Give an instant as pydantic writes it: no fraction when it is none."""
+    # Jobs of a batch fall into one second or two, so its text is made once.
     seconds, fraction = divmod(micros, 1_000_000)
     return f"{_second_text(seconds)}.{fraction:06}Z" if fraction else f"{_second_text(seconds)}Z"
 
@@ -70,6 +72,7 @@ def job_detail(row: Row, guarantee: Guarantee | None = None) -> JobDetail:
 
 
 def _job_fields(row: Row, guarantee: Guarantee | None) -> dict[str, Any]:
+    # A reason stays in the row until it is replaced; it says nothing once the job got its place.
     state = JobState(row["state"])
     same = ("name", "namespace", "queue", "priority", "message", "attempt", "pods", "gpus", "rdma")
     return {

@@ -45,10 +45,12 @@ def store(writer: Writer, batch: Sequence[Checked]) -> list[Submitted | Exceptio
             kind = kinds.of(checked)
             rows[index] = kind, kind.row(checked)
         except (GatewayError, Unjudged) as error:
+            # Keys are looked up for the others only where the insert says so: most jobs are new.
             outcomes[index] = _earlier(writer.connection, checked, error)
     inserted = insert_jobs(writer, [row for _, row in rows.values()])
     for index, (kind, row) in rows.items():
         if row.uid in inserted:
+            # Every job begins with version 1, which is why its row need not be read back.
             outcomes[index] = Submitted(row.uid, 1, is_new=True, text=kind.text(row))
         else:
             why = _why_left_out(writer.connection, row)
@@ -67,6 +69,7 @@ def name_taken(namespace: str, name: str) -> NameTaken:
 
 
 def _why_left_out(connection: Connection, row: NewJob) -> GatewayError:
+    # A job whose key is taken gets here too, and is then found by its key.
     if job_rows.find_live_name(connection, row.namespace, row.name) is not None:
         return name_taken(row.namespace, row.name)
     return unknown_queue(row.queue, job_rows.queue_names(connection))

@@ -34,12 +34,14 @@ def submit(gateway: Gateway, caller: Caller, job: JobSpec | ReadJob, key: str | 
     """
     read = job if isinstance(job, ReadJob) else alone(job)
     checked = _check(gateway, caller, read, key)
+    # Each turn answers one question for good, so there are as many turns as questions.
     while True:
         try:
             submitted = gateway.database.run_together(store, checked)
         except Unjudged as question:
             _judge(gateway, question)
             continue
+        # Only after the commit: who wakes must find the job.
         gateway.wake.set()
         return submitted
 
@@ -59,6 +61,7 @@ def submit_batch(
         try:
             stored = gateway.database.run_write(partial(_store_all, list(waiting.values())))
         except Unjudged as question:
+            # The transaction was rolled back; all that are left are stored again from scratch.
             outcomes.update(_judge_all(gateway, waiting, question))
             continue
         outcomes.update(zip(waiting, stored, strict=True))
@@ -114,6 +117,7 @@ def _check(gateway: Gateway, caller: Caller, job: ReadJob, key: str | None) -> C
 
 def _judge(gateway: Gateway, question: Unjudged) -> None:
     """Find out, outside of transactions, what storing needs to know; raises NeverFits."""
+    # Judging reads the fleet, and may take long: not while the one writer's lock is held.
     require_possible(gateway, question.queue, question.request)
     gateway.remembered.learn_class(gateway.database, question.request)
 
@@ -141,6 +145,7 @@ def _judge_all(
 def _store_all(batch: Sequence[Checked], writer: Writer) -> list[Submitted | Exception]:
     outcomes = store_each(writer, batch, store)
     for outcome in outcomes:
+        # Raised inside, so that the transaction rolls back: its jobs would else be stored twice.
         if isinstance(outcome, Unjudged):
             raise outcome
     return outcomes

@@ -53,6 +53,7 @@ def _figures(kind: str, echo: Running) -> Iterator[Figure]:
         for _ in range(REPETITIONS):
             samples["echo"].append(_singles(echo, "/echo", SINGLES))
             samples["single"].append(_singles(gateway, "/api/v1/jobs", SINGLES))
+        # In turn, so that whatever else the machine does slows both.
         for _ in range(REPETITIONS):
             samples["peer"].append(peer_rate(new_url(), BATCHES, BATCH_SIZE))
             samples["bulk"].append(_batches(gateway))
@@ -92,6 +93,7 @@ def _singles(server: Running, path: str, count: int) -> float:
 
 
 def _batches(server: Running) -> float:
+    # Names are new in each repetition: a live one may not be taken twice.
     bodies = [
         batch_body([f"bulk-{next(_numbers)}" for _ in range(BATCH_SIZE)]) for _ in range(BATCHES)
     ]
@@ -99,6 +101,7 @@ def _batches(server: Running) -> float:
         port=server.port,
         path="/api/v1/jobs:batch",
         bodies=bodies,
+        # One batch can be read while the disk syncs the other.
         connections=2,
         token=server.token,
     )
