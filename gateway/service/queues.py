@@ -90,7 +90,7 @@ class _Views:
         self._usage = rows.live_usage(connection)
         self._tree = quota_tree(catalog)
         nodes = (*self._tree.cohorts.values(), *self._tree.queues.values())
-        self._pairs = set(chain.from_iterable(node.quotas for node in nodes))
+        self._pairs = set(chain.from_iterable(node.balances for node in nodes))
         for (queue, flavor, resource), amount in self._usage.items():
             if queue in self._tree.queues:
                 self._tree.charge(queue, (flavor, resource), amount)

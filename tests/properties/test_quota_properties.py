@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.core.queues.limits import raises_needed, shortages
-from gateway.core.queues.share import Share, dominant_share
+from gateway.core.queues.share import share_after
 from gateway.core.queues.tree import Pair, QuotaTree, TreeNode, borrowed, node_available
 from gateway.core.vocabulary import UNLIMITED
 from tests.properties.strategies import FLAVORS, Tree, trees
@@ -162,16 +162,5 @@ def test_a_share_never_falls_when_more_is_asked_for(
     tree = charged(definitions, wanted)
     for queue in tree.queues.values():
         extra = tree.counted(queue.name, {pair: more})
-        assert not dominant_share(queue, extra) < dominant_share(queue, {})
-
-
-ratios = st.builds(Share, st.integers(0, 9), st.integers(1, 9), st.booleans())
-
-
-@given(ratios, ratios, ratios)
-def test_shares_are_in_one_order(a: Share, b: Share, c: Share) -> None:
-    assert [a < b, a == b, b < a].count(True) == 1
-    if a < b < c:
-        assert a < c
-    if a == b:
-        assert hash(a) == hash(b)
+        bits = tree.share_bits
+        assert share_after(queue, extra, bits) >= share_after(queue, {}, bits)

@@ -22,7 +22,7 @@ from gateway.core.admission.types import (
 )
 from gateway.core.jobs.request import RequestClass
 from gateway.core.policies import named
-from gateway.core.policies.fairness import FAIRNESS, Candidate, FairnessPolicy
+from gateway.core.policies.fairness import FAIRNESS, Candidate, Contest
 from gateway.core.policies.ordering import ORDERING
 from gateway.core.vocabulary import QueueState, ReplicaType
 
@@ -43,12 +43,12 @@ def plan_cycle(snapshot: Snapshot, policies: Policies, now_us: int, budget: int)
         InvalidInput: a policy of that name does not exist, or the quota tree is broken.
     """
     del now_us
-    cycle = _Cycle(
-        scene=new_scene(snapshot, policies), fairness=named("fairness", FAIRNESS, policies.fairness)
-    )
+    scene = new_scene(snapshot, policies)
+    contest = named("fairness", FAIRNESS, policies.fairness)(scene.tree)
+    cycle = _Cycle(scene=scene, contest=contest)
     cycle.line_up()
-    while cycle.heads and cycle.tried < budget:
-        cycle.step()
+    while cycle.tried < budget and (head := contest.best()) is not None:
+        cycle.step(head)
     return cycle.plan()
 
 
@@ -57,10 +57,9 @@ class _Cycle:
     """Progress of one pass."""
 
     scene: Scene
-    fairness: FairnessPolicy
+    contest: Contest
     lines: dict[str, list[int]] = field(default_factory=dict)
     """Rows still to be looked at by queue, next one last."""
-    heads: dict[str, Candidate] = field(default_factory=dict)
     admitted: list[Admitted] = field(default_factory=list)
     failed: dict[ClassKey, int] = field(default_factory=dict)
     """Class that did not fit, with the number of admissions before it failed."""
@@ -76,13 +75,12 @@ class _Cycle:
                 self.lines[queue.name] = order(snapshot.waiting, rows)[::-1].tolist()
                 self._next_head(queue.name)
 
-    def step(self) -> None:
-        """Take the head that comes next, and try it unless its flavor changed meanwhile."""
-        chosen = self.fairness(self.scene.tree, self.heads)
+    def step(self, chosen: Candidate) -> None:
+        """Try the head that comes next, unless its flavor changed meanwhile."""
         renewed = self._candidate(chosen.queue, chosen.row)
         if renewed.charges != chosen.charges:
             # Quota only shrinks during a pass, so a head comes back at most once for each flavor.
-            self.heads[chosen.queue] = renewed
+            self.contest.put(renewed)
             return
         self.tried += 1
         self.lines[chosen.queue].pop()
@@ -94,9 +92,10 @@ class _Cycle:
         line = self.lines[queue]
         while line and self._key(queue, line[-1]) in self.failed:
             line.pop()
-        self.heads.pop(queue, None)
         if line:
-            self.heads[queue] = self._candidate(queue, line[-1])
+            self.contest.put(self._candidate(queue, line[-1]))
+        else:
+            self.contest.withdraw(queue)
 
     def _candidate(self, queue: str, row: int) -> Candidate:
         return Candidate(
@@ -113,6 +112,7 @@ class _Cycle:
             self.failed[self._key(queue.name, candidate.row)] = len(self.admitted)
             return
         self.scene.charge(queue.name, fit)
+        self.contest.refresh(queue.name)
         self.admitted.append(Admitted(candidate.row, queue.name, request, fit))
 
     def plan(self) -> CyclePlan:

@@ -1,9 +1,14 @@
-"""Which node of the quota tree stands in the way of a request, and by how much."""
+"""Which node of the quota tree stands in the way of a request, and by how much.
+
+Judged by what is in use; what a pass protects for somebody is no lack of quota.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from gateway.core.queues.tree import Pair, QuotaTree, TreeNode, node_available
+from gateway.core.queues.balance import Balance, Pair
+from gateway.core.queues.node import TreeNode
+from gateway.core.queues.tree import QuotaTree
 from gateway.core.vocabulary import UNLIMITED, Reason
 
 
@@ -32,10 +37,11 @@ class Shortage:
 
 def shortages(tree: QuotaTree, queue: str, charges: Mapping[Pair, int]) -> tuple[Shortage, ...]:
     """Give every counted pair that does not suffice, by name."""
+    node = tree.queues[queue]
     return tuple(
-        _limiting(tree, queue, pair, amount)[1]
+        _limiting(node, pair, amount)[1]
         for pair, amount in tree.counted(queue, charges).items()
-        if tree.available(queue, pair) < amount
+        if node.balances[pair].available() < amount
     )
 
 
@@ -44,41 +50,40 @@ def raises_needed(tree: QuotaTree, queue: str, charges: Mapping[Pair, int]) -> t
 
     Each raise is made on the given tree, which is spent afterwards, until nothing is short.
     """
+    node = tree.queues[queue]
     found: list[Shortage] = []
     for pair, amount in tree.counted(queue, charges).items():
-        while tree.available(queue, pair) < amount:
-            node, shortage = _limiting(tree, queue, pair, amount)
-            _raise(node, shortage)
+        while node.balances[pair].available() < amount:
+            balance, shortage = _limiting(node, pair, amount)
+            _raise(balance, shortage)
             found.append(shortage)
     return tuple(found)
 
 
-def _raise(node: TreeNode, shortage: Shortage) -> None:
-    pair = shortage.pair
+def _raise(balance: Balance, shortage: Shortage) -> None:
     if shortage.is_borrowing_limit:
-        quota = node.quotas[pair]
-        node.quotas[pair] = replace(quota, borrowing_limit=quota.borrowing_limit + shortage.missing)
+        balance.borrowing_limit += shortage.missing
     else:
-        node.subtree[pair] = node.subtree.get(pair, 0) + shortage.missing
+        balance.subtree += shortage.missing
 
 
-def _limiting(tree: QuotaTree, queue: str, pair: Pair, amount: int) -> tuple[TreeNode, Shortage]:
+def _limiting(queue: TreeNode, pair: Pair, amount: int) -> tuple[Balance, Shortage]:
     """Walk upwards with what each node cannot cover itself."""
-    node = tree.queues[queue]
+    node, balance = queue, queue.balances[pair]
     rest = amount
     limited = False
     while node.parent is not None and not limited:
-        kept, used = node.kept(pair), node.used.get(pair, 0)
-        rest -= max(0, kept - used)
-        limit = node.borrowing_limit(pair)
-        within_limit = node.subtree.get(pair, 0) - kept - max(0, used - kept) + limit
-        limited = limit < UNLIMITED and within_limit < rest
+        rest -= max(0, balance.kept - balance.used)
+        in_use = max(balance.kept, balance.used)
+        within_limit = balance.subtree - in_use + balance.borrowing_limit
+        limited = balance.borrowing_limit < UNLIMITED and within_limit < rest
         node = node if limited else node.parent
-    return node, Shortage(
+        balance = node.balances[pair]
+    return balance, Shortage(
         pair=pair,
         requested=amount,
-        available=tree.available(queue, pair),
+        available=queue.balances[pair].available(),
         node=node.name,
         is_borrowing_limit=limited,
-        missing=rest - (within_limit if limited else node_available(node, pair)),
+        missing=rest - (within_limit if limited else balance.available()),
     )

@@ -1,93 +1,62 @@
 """Fair share: how much of what a cohort can lend a child has borrowed, by its scarcest resource.
 
-Kueue's dominant resource share (KEP-1714), in whole numbers: shares are compared by multiplying
-crosswise, so equal shares compare equal. Use within the own quota counts as no share at all.
+Kueue's dominant resource share (KEP-1714) over weight, as one whole number: the exact ratio moved
+by `QuotaTree.share_bits` binary places and rounded down. So many places are enough that different
+ratios stay different and equal ones equal, whatever amounts and weights are. Use within the own
+quota counts as no share at all.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from gateway.core.queues.tree import Pair, TreeNode, node_potential, top_of
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Share:
-    """A ratio of whole numbers, or more than any ratio."""
-
-    part: int = 0
-    whole: int = 1
-    """Greater than 0."""
-    is_infinite: bool = False
-    """A child of weight 0 that borrows anything comes after all others."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Share) and not (self < other or other < self)
-
-    def __lt__(self, other: "Share") -> bool:
-        if self.is_infinite != other.is_infinite:
-            return other.is_infinite
-        return self.part * other.whole < other.part * self.whole
-
-    def __hash__(self) -> int:
-        return hash(self.is_infinite)  # equal ratios need not have equal parts
+from gateway.core.queues.balance import Balance, Pair
+from gateway.core.queues.node import TreeNode, node_potential
 
 
-NO_SHARE = Share()
+def share_after(node: TreeNode, charges: Mapping[Pair, int], bits: int) -> int:
+    """Give a node's share with a request added to its use, over its weight if it has one.
+
+    Of a child: what it takes beyond its quota, of what its parent can hold at most. Of a root: what
+    it uses of its own quota, as it has nobody to borrow from. Shares of siblings, and of roots,
+    compare with each other, except that a share above 0 of weight 0 comes after all others.
+    """
+    largest = 0
+    is_root = node.parent is None
+    for whole, balances in _measured(node) if node.shared is None else node.shared:
+        taken = 0
+        for balance in balances:
+            after = balance.used + charges.get(balance.pair, 0)
+            if is_root:
+                taken += after
+            elif after > balance.subtree:
+                taken += after - balance.subtree
+        if taken:
+            largest = max(largest, (taken << bits) // whole)
+    return largest
 
 
-def dominant_share(node: TreeNode, extra: Mapping[Pair, int]) -> Share:
-    """Give a child's share of its parent with `extra` added to its usage."""
+def borrows(node: TreeNode, charges: Mapping[Pair, int]) -> bool:
+    """Whether a child would use more than its own quota of any counted pair of the request."""
     if node.parent is None:
-        return NO_SHARE
-    taken = _over_quota(node, extra)
-    lendable = {resource: _lendable(node.parent, resource) for resource in taken}
-    return _largest(
-        [(taken[name], whole) for name, whole in lendable.items() if whole > 0], node.weight
-    )
+        return False
+    for pair, amount in charges.items():
+        balance = node.balances.get(pair)
+        if balance is not None and balance.used + amount > balance.subtree:
+            return True
+    return False
 
 
-def _over_quota(node: TreeNode, extra: Mapping[Pair, int]) -> dict[str, int]:
-    """Give what a child takes beyond its own quota, by resource."""
-    taken: dict[str, int] = {}
-    for pair in {*node.used, *extra}:
-        over = node.used.get(pair, 0) + extra.get(pair, 0) - node.subtree.get(pair, 0)
-        if over > 0:
-            taken[pair[1]] = taken.get(pair[1], 0) + over
-    return taken
+def _measured(node: TreeNode) -> list[tuple[int, tuple[Balance, ...]]]:
+    """Group a node's balances by resource, each with its whole; what nobody has is left out."""
+    groups: dict[str, list[Balance]] = {}
+    for pair, balance in node.balances.items():
+        groups.setdefault(pair[1], []).append(balance)
+    measured = [(_whole(node, group), tuple(group)) for group in groups.values()]
+    node.shared = [(whole * (node.weight or 1), group) for whole, group in measured if whole > 0]
+    return node.shared
 
 
-def root_share(root: TreeNode, extra: Mapping[Pair, int]) -> Share:
-    """Give a root's use of its own quota, by its scarcest resource, over its weight."""
-    used: dict[str, int] = {}
-    owned: dict[str, int] = {}
-    for pair, quota in root.subtree.items():
-        used[pair[1]] = used.get(pair[1], 0) + root.used.get(pair, 0) + extra.get(pair, 0)
-        owned[pair[1]] = owned.get(pair[1], 0) + quota
-    ratios = [(used[name], whole) for name, whole in owned.items() if whole > 0]
-    return _largest(ratios, root.weight)
-
-
-def borrows(node: TreeNode, extra: Mapping[Pair, int]) -> bool:
-    """Whether a child would use more than its own quota of any pair of the request."""
-    return node.parent is not None and any(
-        node.used.get(pair, 0) + amount > node.subtree.get(pair, 0)
-        for pair, amount in extra.items()
-    )
-
-
-def _lendable(parent: TreeNode, resource: str) -> int:
-    """Give what a cohort could hold at most of a resource; fixed for the life of a tree."""
-    if resource not in parent.lendable:
-        parent.lendable[resource] = sum(
-            node_potential(parent, pair) for pair in top_of(parent).subtree if pair[1] == resource
-        )
-    return parent.lendable[resource]
-
-
-def _largest(ratios: list[tuple[int, int]], weight: int) -> Share:
-    largest = max((Share(part, whole) for part, whole in ratios), default=NO_SHARE)
-    if not largest.part:
-        return NO_SHARE
-    if not weight:
-        return Share(largest.part, largest.whole, is_infinite=True)
-    return Share(largest.part, largest.whole * weight)
+def _whole(node: TreeNode, group: list[Balance]) -> int:
+    """Give what a share of some flavors of one resource is measured by."""
+    if node.parent is None:
+        return sum(balance.subtree for balance in group)
+    return sum(node_potential(node.parent, balance.pair) for balance in group)

@@ -1,143 +1,74 @@
 """The quota tree with its usage: what is available where, and what an admission charges.
 
-The arithmetic is Kueue's (KEP-79 hierarchical cohorts): each tree node keeps its own quota and
-what its children take beyond what they keep for themselves. Amounts are whole numbers; UNLIMITED
-is large enough to survive addition and is never charged against.
+It may live across cycles: use comes in by `charge` and `refund`, a pass can be taken back to a
+mark, and definitions that changed give a new tree with the same use. Who may charge is not
+judged here; UNLIMITED is large enough to survive addition and is never charged against.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gateway.core.queues.definitions import Cohort, Queue, Quota
-from gateway.core.vocabulary import UNLIMITED
-from gateway.errors import InvalidInput
+from gateway.core.queues.balance import Balance, Pair
+from gateway.core.queues.definitions import Cohort, Queue
+from gateway.core.queues.node import TreeNode, borrowed, node_available, node_potential, top_of
+from gateway.core.queues.planting import Plantation
 
-Pair = tuple[str, str]
-"""(flavor, resource)."""
+__all__ = [
+    "Pair",
+    "QuotaTree",
+    "TreeNode",
+    "UsageRow",
+    "borrowed",
+    "node_available",
+    "node_potential",
+    "top_of",
+]
 
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class TreeNode:
-    """A queue or cohort with quota and usage by pair."""
-
-    name: str
-    is_queue: bool
-    weight: int
-    parent: "TreeNode | None" = None
-    quotas: dict[Pair, Quota] = field(default_factory=dict)
-    children: "list[TreeNode]" = field(default_factory=list)
-    subtree: dict[Pair, int] = field(default_factory=dict)
-    """Own nominal plus what the children lend upwards."""
-    used: dict[Pair, int] = field(default_factory=dict)
-    lendable: dict[str, int] = field(default_factory=dict)
-    """Most that could be held here by resource, filled by `share` when first asked for."""
-
-    def nominal(self, pair: Pair) -> int:
-        """Own guaranteed amount; 0 where no row stands."""
-        quota = self.quotas.get(pair)
-        return quota.nominal if quota else 0
-
-    def kept(self, pair: Pair) -> int:
-        """Part of the subtree's quota that nobody outside may take."""
-        quota = self.quotas.get(pair)
-        if quota is None or quota.lending_limit >= UNLIMITED:
-            return 0
-        return max(0, self.subtree.get(pair, 0) - quota.lending_limit)
-
-    def borrowing_limit(self, pair: Pair) -> int:
-        """Most that may come from outside the subtree."""
-        quota = self.quotas.get(pair)
-        return quota.borrowing_limit if quota else UNLIMITED
-
-
-def top_of(node: TreeNode) -> TreeNode:
-    """Give the top of a node's tree."""
-    while node.parent:
-        node = node.parent
-    return node
+UsageRow = tuple[str, Pair, int]
+"""(queue, pair, amount in use)."""
 
 
 class QuotaTree:
-    """All queues and cohorts; mutable by `charge` and `refund` only."""
+    """All queues and cohorts; the figures change by charges and protections only."""
 
-    def __init__(self, queues: Sequence[Queue], cohorts: Sequence[Cohort]) -> None:
-        """Build the tree; raises InvalidInput on a cycle or an unknown parent."""
-        self.cohorts = {cohort.name: _node_of(cohort) for cohort in cohorts}
-        self.queues = {queue.name: _node_of(queue) for queue in queues}
-        self._link(queues, cohorts)
-        self.roots = [
-            node for node in (*self.cohorts.values(), *self.queues.values()) if not node.parent
-        ]
-        self._counted: dict[int, frozenset[Pair]] = {}
-        for root in self.roots:
-            _fill_subtree(root)
-            self._counted[id(root)] = frozenset(_pairs_of(root))
+    def __init__(
+        self, queues: Sequence[Queue], cohorts: Sequence[Cohort], usage: Iterable[UsageRow] = ()
+    ) -> None:
+        """Build the tree with what is in use; raises InvalidInput on a cycle or unknown parent."""
+        planted = Plantation(queues, cohorts)
+        self.queues, self.cohorts, self.roots = planted.queues, planted.cohorts, planted.roots
+        self._leaves = {name: node.balances for name, node in self.queues.items()}
+        self._uncounted: dict[tuple[str, Pair], Balance] = {}
+        self._protected = 0
+        """Balances that protect something."""
+        self._undo: list[tuple[Balance, int, int]] | None = None
+        """Balance with the use and protection it had before; None while nobody wants to go back."""
+        for queue, pair, amount in usage:
+            self._balance(queue, pair).used += amount
+        planted.fill()
+        self.share_bits = _share_bits(planted.orders)
+        """Binary places after the point in which any two different shares differ."""
 
-    def _link(self, queues: Sequence[Queue], cohorts: Sequence[Cohort]) -> None:
-        parents = [(self.cohorts[cohort.name], cohort.parent) for cohort in cohorts]
-        parents += [(self.queues[queue.name], queue.cohort) for queue in queues]
-        for node, parent in parents:
-            if parent is not None:
-                self._hang(node, parent)
-        for node in self.cohorts.values():
-            _refuse_cycle(node)
+    def with_definitions(self, queues: Sequence[Queue], cohorts: Sequence[Cohort]) -> "QuotaTree":
+        """Give the tree of other definitions with the same use, summed up anew from its queues.
 
-    def _hang(self, node: TreeNode, parent: str) -> None:
-        """Put a node below a cohort."""
-        if parent not in self.cohorts:
-            raise InvalidInput(
-                f"{node.name} names the unknown cohort {parent}",
-                value=parent,
-                allowed=tuple(sorted(self.cohorts)),
-                hint="create the cohort first",
-            )
-        node.parent = self.cohorts[parent]
-        node.parent.children.append(node)
+        Refunds under other limits than were charged would leave wrong sums, so limits never change
+        inside a tree. Protections and marks end with the old one.
+        """
+        return QuotaTree(queues, cohorts, self.usage())
+
+    def usage(self) -> Iterator[UsageRow]:
+        """Give what each queue uses, also of pairs and queues that no definition names now."""
+        for name, balances in self._leaves.items():
+            for pair, balance in balances.items():
+                if balance.used:
+                    yield name, pair, balance.used
+        for (name, pair), balance in self._uncounted.items():
+            if balance.used:
+                yield name, pair, balance.used
 
     def root_of(self, queue: str) -> TreeNode:
         """Give the top of a queue's tree."""
         return top_of(self.queues[queue])
-
-    def is_counted(self, queue: str, pair: Pair) -> bool:
-        """Whether a pair is limited at all: listed anywhere in the queue's root."""
-        return pair in self._counted[id(self.root_of(queue))]
-
-    def counted(self, queue: str, charges: Mapping[Pair, int]) -> dict[Pair, int]:
-        """Give the part of a request that quota counts, by name."""
-        return {
-            pair: amount for pair, amount in sorted(charges.items()) if self.is_counted(queue, pair)
-        }
-
-    def has_room(self, queue: str, charges: Mapping[Pair, int]) -> bool:
-        """Whether every counted pair of a request has enough left."""
-        return all(
-            self.available(queue, pair) >= amount
-            for pair, amount in self.counted(queue, charges).items()
-        )
-
-    def charge(self, queue: str, pair: Pair, amount: int) -> None:
-        """Add to a queue's usage and pass on what it does not keep; uncounted pairs are free."""
-        if not self.is_counted(queue, pair):
-            return
-        node: TreeNode | None = self.queues[queue]
-        while node is not None and amount:
-            before = node.used.get(pair, 0)
-            node.used[pair] = before + amount
-            own = node.kept(pair)
-            amount = max(0, before + amount - own) - max(0, before - own)
-            node = node.parent
-
-    def refund(self, queue: str, pair: Pair, amount: int) -> None:
-        """Take back exactly what `charge` added."""
-        self.charge(queue, pair, -amount)
-
-    def available(self, queue: str, pair: Pair) -> int:
-        """Give what the queue may still take; negative after its quota was cut below its use."""
-        return node_available(self.queues[queue], pair)
-
-    def potential(self, queue: str, pair: Pair) -> int:
-        """Give what the queue could take at most with everything else idle."""
-        return node_potential(self.queues[queue], pair)
 
     def path(self, queue: str) -> list[TreeNode]:
         """Give the nodes from the queue up to its root."""
@@ -148,68 +79,117 @@ class QuotaTree:
             node = node.parent
         return path
 
+    def is_counted(self, queue: str, pair: Pair) -> bool:
+        """Whether a pair is limited at all: listed anywhere in the queue's root."""
+        return pair in self._leaves[queue]
 
-def node_available(node: TreeNode, pair: Pair) -> int:
-    """Give what may still be taken at a node (Kueue: available)."""
-    quota, used = node.subtree.get(pair, 0), node.used.get(pair, 0)
-    if node.parent is None:
-        return quota - used
-    own = node.kept(pair)
-    from_parent = node_available(node.parent, pair)
-    limit = node.borrowing_limit(pair)
-    if limit < UNLIMITED:
-        # What is stored in the parent, less what of it is in use, plus the right to borrow.
-        stored = quota - own
-        used_in_parent = max(0, used - own)
-        from_parent = min(stored - used_in_parent + limit, from_parent)
-    return max(0, own - used) + from_parent
+    def counted(self, queue: str, charges: Mapping[Pair, int]) -> dict[Pair, int]:
+        """Give the part of a request that quota counts, by name."""
+        leaf = self._leaves[queue]
+        return {pair: amount for pair, amount in sorted(charges.items()) if pair in leaf}
+
+    def has_room(self, queue: str, charges: Mapping[Pair, int]) -> bool:
+        """Whether every counted pair of a request has enough left."""
+        leaf, available = self._leaves[queue], self._available
+        for pair, amount in charges.items():
+            balance = leaf.get(pair)
+            if balance is not None and available(balance) < amount:
+                return False
+        return True
+
+    def available(self, queue: str, pair: Pair) -> int:
+        """Give what the queue may still take beside what others protect; 0 when not counted.
+
+        Negative after its quota was cut below its use.
+        """
+        balance = self._leaves[queue].get(pair)
+        return self._available(balance) if balance else 0
+
+    def _available(self, balance: Balance) -> int:
+        return balance.available_beside() if self._protected else balance.available()
+
+    def potential(self, queue: str, pair: Pair) -> int:
+        """Give what the queue could take at most with everything else idle."""
+        return node_potential(self.queues[queue], pair)
+
+    def charge(self, queue: str, pair: Pair, amount: int) -> None:
+        """Add to a queue's usage and pass on what it does not keep.
+
+        Use of uncounted pairs and unknown queues limits nobody, but is remembered.
+        """
+        balance = self._balance(queue, pair)
+        if self._undo is not None:
+            self._undo.append((balance, balance.used, balance.wanted))
+        if self._protected:
+            balance.restate(balance.used + amount, balance.wanted)
+        else:
+            balance.add(amount)
+
+    def refund(self, queue: str, pair: Pair, amount: int) -> None:
+        """Take back exactly what `charge` added."""
+        self.charge(queue, pair, -amount)
+
+    def protect(self, queue: str, charges: Mapping[Pair, int]) -> None:
+        """Count a request as used for all other queues, as far as unused nominal quota covers it.
+
+        The amount follows what the queue itself charges. A queue protects one request; a second
+        takes the place of the first. Shares are not changed.
+        """
+        self.unprotect(queue)
+        leaf = self._leaves[queue]
+        for pair, amount in charges.items():
+            if amount and pair in leaf:
+                self._want(leaf[pair], amount)
+
+    def unprotect(self, queue: str) -> None:
+        """End a queue's protection, if it has one."""
+        for balance in self._leaves[queue].values():
+            if balance.wanted:
+                self._want(balance, 0)
+
+    def mark(self) -> int:
+        """Give the present state a number for `back_to`; from now on changes are written down."""
+        if self._undo is None:
+            self._undo = []
+        return len(self._undo)
+
+    def back_to(self, mark: int) -> None:
+        """Take back every charge, refund and protection since a mark, which stays valid."""
+        changes = self._undo
+        if changes is None or mark > len(changes):
+            raise ValueError(f"mark {mark} was given before changes were kept or taken back")
+        while len(changes) > mark:
+            balance, used, wanted = changes.pop()
+            self._restate(balance, used, wanted)
+
+    def keep(self) -> None:
+        """Make all changes final: marks end, and changes are no longer written down."""
+        self._undo = None
+
+    def _want(self, balance: Balance, amount: int) -> None:
+        if self._undo is not None:
+            self._undo.append((balance, balance.used, balance.wanted))
+        self._restate(balance, balance.used, amount)
+
+    def _restate(self, balance: Balance, used: int, wanted: int) -> None:
+        self._protected += bool(wanted) - bool(balance.wanted)
+        balance.restate(used, wanted)
+
+    def _balance(self, queue: str, pair: Pair) -> Balance:
+        """Give a queue's balance; one outside the tree where quota does not count."""
+        leaf = self._leaves.get(queue)
+        balance = leaf.get(pair) if leaf else None
+        if balance is None:
+            return self._uncounted.setdefault((queue, pair), Balance(pair=pair, above=None))
+        return balance
 
 
-def node_potential(node: TreeNode, pair: Pair) -> int:
-    """Give the most that a node could ever take (Kueue: potentialAvailable)."""
-    quota = node.subtree.get(pair, 0)
-    if node.parent is None:
-        return quota
-    total = node.kept(pair) + node_potential(node.parent, pair)
-    limit = node.borrowing_limit(pair)
-    return min(quota + limit, total) if limit < UNLIMITED else total
+def _share_bits(orders: list[list[TreeNode]]) -> int:
+    """Give twice the bits of the largest possible whole of a share.
 
-
-def borrowed(node: TreeNode, pair: Pair) -> int:
-    """Give what a node's subtree uses beyond its own quota."""
-    return max(0, node.used.get(pair, 0) - node.subtree.get(pair, 0))
-
-
-def _node_of(definition: Queue | Cohort) -> TreeNode:
-    return TreeNode(
-        name=definition.name,
-        is_queue=isinstance(definition, Queue),
-        weight=definition.weight,
-        quotas={(quota.flavor, quota.resource): quota for quota in definition.quotas},
-    )
-
-
-def _pairs_of(node: TreeNode) -> set[Pair]:
-    return set(node.quotas).union(*(_pairs_of(child) for child in node.children))
-
-
-def _fill_subtree(node: TreeNode) -> None:
-    for child in node.children:
-        _fill_subtree(child)
-    for pair in _pairs_of(node):
-        lent = sum(child.subtree.get(pair, 0) - child.kept(pair) for child in node.children)
-        node.subtree[pair] = min(UNLIMITED, node.nominal(pair) + lent)
-
-
-def _refuse_cycle(node: TreeNode) -> None:
-    seen = {node.name}
-    above = node.parent
-    while above is not None:
-        if above.name in seen:
-            raise InvalidInput(
-                f"cohort {node.name} is its own ancestor",
-                value=node.name,
-                hint="remove one parent from the circle",
-            )
-        seen.add(above.name)
-        above = above.parent
+    Two different ratios of whole numbers, neither divided by more than D, differ by at least one
+    part in D * D.
+    """
+    owned = [sum(sum(node.subtree.values()) for node in order) for order in orders]
+    weights = [node.weight for order in orders for node in order]
+    return 2 * (max(owned, default=0) * max(1, *weights, 1)).bit_length()

@@ -1,14 +1,22 @@
 """Fair share: exact, borrowed amounts only, weighted."""
 
-from dataclasses import replace
+from fractions import Fraction
 
-from gateway.core.policies.fairness import Candidate, dominant_share_first
-from gateway.core.queues.definitions import Cohort, Queue
-from gateway.core.queues.share import NO_SHARE, Share, borrows, dominant_share, root_share
-from gateway.core.queues.tree import QuotaTree
+import pytest
+
+from gateway.core.queues.definitions import Cohort, Queue, Quota
+from gateway.core.queues.share import borrows, share_after
+from gateway.core.queues.tree import Pair, QuotaTree, TreeNode
+from gateway.core.vocabulary import UNLIMITED
 from tests.builders import a_quota
 
 GPU = ("default", "gpu")
+CPU = ("default", "cpu")
+SPOT = ("spot", "gpu")
+
+
+def a_row(pair: Pair, nominal: int, borrowing: int = UNLIMITED) -> Quota:
+    return Quota(flavor=pair[0], resource=pair[1], nominal=nominal, borrowing_limit=borrowing)
 
 
 def tree_of_two(left_weight: int = 1, right_weight: int = 1) -> QuotaTree:
@@ -21,91 +29,46 @@ def tree_of_two(left_weight: int = 1, right_weight: int = 1) -> QuotaTree:
     )
 
 
-def test_shares_compare_exactly() -> None:
-    assert Share(1, 3) == Share(2, 6)
-    assert hash(Share(1, 3)) == hash(Share(2, 6))
-    assert Share(1, 3) < Share(34, 100)
-    assert not Share(1, 3) < Share(1, 3)
-    assert Share(1, 2) != Share(1, 2, is_infinite=True)
-    assert Share(10**20, 1) < Share(1, 10**20, is_infinite=True)
-    assert Share(1, 3) != "a third"
+def share(node: TreeNode, charges: dict[Pair, int] | None = None) -> Fraction:
+    """Give the share as the simplest fraction that it can stand for."""
+    return Fraction(share_after(node, charges or {}, 64), 2**64).limit_denominator(1000)
 
 
 def test_use_within_the_own_quota_is_no_share() -> None:
     tree = tree_of_two()
     tree.charge("left", GPU, 4)
-    assert dominant_share(tree.queues["left"], {}) == NO_SHARE
-    assert dominant_share(tree.queues["left"], {GPU: 2}) == Share(2, 8)
+    assert share(tree.queues["left"]) == 0
+    assert share(tree.queues["left"], {GPU: 2}) == Fraction(2, 8)
 
 
 def test_a_share_is_divided_by_the_weight() -> None:
     tree = tree_of_two(left_weight=4)
-    assert dominant_share(tree.queues["left"], {GPU: 8}) == Share(4, 32)
+    assert share(tree.queues["left"], {GPU: 8}) == Fraction(4, 32)
 
 
-def test_weight_zero_comes_after_everybody_once_it_borrows() -> None:
+def test_a_share_of_weight_zero_is_not_divided() -> None:
     tree = tree_of_two(left_weight=0)
-    assert dominant_share(tree.queues["left"], {GPU: 4}) == NO_SHARE
-    assert dominant_share(tree.queues["left"], {GPU: 5}).is_infinite
+    assert share(tree.queues["left"], {GPU: 4}) == 0
+    assert share(tree.queues["left"], {GPU: 5}) == Fraction(1, 8)
 
 
-def test_a_root_has_no_share_of_a_parent_but_a_use_of_its_own() -> None:
+def test_a_root_has_nobody_to_borrow_from_but_a_use_of_its_own() -> None:
     tree = tree_of_two()
     tree.charge("left", GPU, 4)
-    assert dominant_share(tree.cohorts["lab"], {GPU: 99}) == NO_SHARE
-    assert root_share(tree.cohorts["lab"], {GPU: 2}) == Share(6, 8)
+    assert share(tree.cohorts["lab"], {GPU: 2}) == Fraction(6, 8)
     assert not borrows(tree.cohorts["lab"], {GPU: 99})
 
 
-def test_a_resource_nobody_can_lend_gives_no_ratio_but_counts_as_borrowing() -> None:
+def test_a_resource_nobody_can_lend_gives_no_share_but_counts_as_borrowing() -> None:
     queues = (Queue(name="q", cohort="lab", quotas=(a_quota(0),)),)
     tree = QuotaTree(queues, (Cohort(name="lab"),))
-    assert dominant_share(tree.queues["q"], {GPU: 1}) == NO_SHARE
+    assert share(tree.queues["q"], {GPU: 1}) == 0
     assert borrows(tree.queues["q"], {GPU: 1})
-    assert root_share(tree.cohorts["lab"], {GPU: 1}) == NO_SHARE
+    assert share(tree.cohorts["lab"], {GPU: 1}) == 0
 
 
-def a_head(queue: str, gpus: int, submitted: int = 1) -> Candidate:
-    return Candidate(queue=queue, row=0, submitted_us=submitted, charges={GPU: gpus})
-
-
-def winner(tree: QuotaTree, *heads: Candidate) -> str:
-    return dominant_share_first(tree, {head.queue: head for head in heads}).queue
-
-
-def test_who_does_not_borrow_comes_first() -> None:
-    assert winner(tree_of_two(), a_head("left", 5), a_head("right", 4, submitted=9)) == "right"
-
-
-def test_who_does_not_borrow_for_this_request_comes_first_even_with_the_larger_share() -> None:
-    cpu = replace(a_quota(4), resource="cpu")
-    queues = tuple(
-        Queue(name=name, cohort="lab", quotas=(a_quota(4), cpu)) for name in ("left", "right")
-    )
-    tree = QuotaTree(queues, (Cohort(name="lab"),))
-    tree.charge("right", ("default", "cpu"), 8)
-    assert winner(tree, a_head("left", 5), a_head("right", 4, submitted=9)) == "right"
-
-
-def test_the_lower_share_comes_first() -> None:
-    assert winner(tree_of_two(), a_head("left", 6), a_head("right", 5, submitted=9)) == "right"
-    assert winner(tree_of_two(4), a_head("left", 6), a_head("right", 5, submitted=9)) == "left"
-
-
-def test_with_equal_shares_the_older_comes_first_then_the_name() -> None:
-    assert winner(tree_of_two(), a_head("left", 2, submitted=5), a_head("right", 2)) == "right"
-    assert winner(tree_of_two(), a_head("left", 2), a_head("right", 2)) == "left"
-
-
-def test_roots_compare_by_the_use_of_their_own_quota() -> None:
-    tree = QuotaTree(
-        (Queue(name="big", quotas=(a_quota(100),)), Queue(name="small", quotas=(a_quota(4),))), ()
-    )
-    assert winner(tree, a_head("small", 2), a_head("big", 10, submitted=9)) == "big"
-
-
-def test_a_cohort_without_a_head_does_not_compete() -> None:
-    assert winner(tree_of_two(), a_head("right", 99)) == "right"
+def test_a_pair_that_is_not_counted_is_not_borrowed() -> None:
+    assert not borrows(tree_of_two().queues["left"], {CPU: 99, GPU: 4})
 
 
 def test_a_share_deep_in_the_tree_is_of_what_its_own_cohort_could_hold() -> None:
@@ -114,6 +77,75 @@ def test_a_share_deep_in_the_tree_is_of_what_its_own_cohort_could_hold() -> None
         Queue(name="r", cohort="lab", quotas=(a_quota(6),)),
     )
     tree = QuotaTree(queues, (Cohort(name="team", parent="lab"), Cohort(name="lab")))
-    assert dominant_share(tree.queues["q"], {GPU: 6}) == Share(4, 8)
-    assert dominant_share(tree.queues["q"], {GPU: 4}) == Share(2, 8)
-    assert dominant_share(tree.cohorts["team"], {GPU: 4}) == Share(2, 8)
+    assert share(tree.queues["q"], {GPU: 6}) == Fraction(4, 8)
+    assert share(tree.queues["q"], {GPU: 4}) == Fraction(2, 8)
+    assert share(tree.cohorts["team"], {GPU: 4}) == Fraction(2, 8)
+
+
+def of_two_resources(weight: int = 1) -> QuotaTree:
+    """Give a queue with 2 CPU and 5 GPU in a cohort that can hold 10 of each, using 3 and 7."""
+    mine, rest = (a_row(CPU, 2), a_row(GPU, 5)), (a_row(CPU, 8), a_row(GPU, 5))
+    tree = QuotaTree(
+        (
+            Queue(name="mine", cohort="lab", weight=weight, quotas=mine),
+            Queue(name="rest", cohort="lab", quotas=rest),
+        ),
+        (Cohort(name="lab"),),
+    )
+    tree.charge("mine", CPU, 3)
+    tree.charge("mine", GPU, 7)
+    return tree
+
+
+@pytest.mark.parametrize(("weight", "expected"), [(1, (1, 5)), (2, (1, 10)), (4, (1, 20))])
+def test_the_scarcest_resource_dominates(weight: int, expected: tuple[int, int]) -> None:
+    tree = of_two_resources(weight)
+    assert share(tree.queues["mine"]) == Fraction(*expected)
+
+
+def test_two_flavors_of_one_resource_are_added_before_dividing() -> None:
+    tree = QuotaTree(
+        (Queue(name="mine", cohort="lab"),),
+        (Cohort(name="lab", quotas=(a_row(GPU, 4), a_row(SPOT, 6))),),
+    )
+    tree.charge("mine", GPU, 1)
+    assert share(tree.queues["mine"], {SPOT: 2}) == Fraction(3, 10)
+
+
+def test_a_child_cohort_of_weight_two_has_half_the_share() -> None:
+    def tree_of(weight: int) -> QuotaTree:
+        cohorts = (
+            Cohort(name="team", parent="lab", weight=weight),
+            Cohort(name="lab", quotas=(a_quota(10),)),
+        )
+        return QuotaTree((Queue(name="q", cohort="team"),), cohorts)
+
+    plain, heavy = tree_of(1), tree_of(2)
+    assert share(plain.cohorts["team"], {GPU: 6}) == Fraction(6, 10)
+    assert share(heavy.cohorts["team"], {GPU: 6}) == Fraction(3, 10)
+
+
+def test_shares_that_differ_in_the_last_place_stay_different() -> None:
+    large = 2**50 - 1
+    quotas = (a_row(GPU, large),)
+    tree = QuotaTree(
+        (
+            Queue(name="a", cohort="lab", weight=999_983),
+            Queue(name="b", cohort="lab", weight=999_982),
+        ),
+        (Cohort(name="lab", quotas=quotas),),
+    )
+    a, b = tree.queues["a"], tree.queues["b"]
+    bits = tree.share_bits
+    # 999983 / 999983 and 999982 / 999982 of 1 are equal, one more of either is not.
+    assert share_after(a, {GPU: 999_983}, bits) == share_after(b, {GPU: 999_982}, bits)
+    assert share_after(a, {GPU: 999_984}, bits) < share_after(b, {GPU: 999_983}, bits)
+
+
+def test_unlimited_quota_gives_a_share_of_next_to_nothing() -> None:
+    tree = QuotaTree(
+        (Queue(name="q", cohort="lab"),), (Cohort(name="lab", quotas=(a_quota(UNLIMITED),)),)
+    )
+    one, two = ({GPU: amount} for amount in (1, 2))
+    bits = tree.share_bits
+    assert 0 < share_after(tree.queues["q"], one, bits) < share_after(tree.queues["q"], two, bits)
