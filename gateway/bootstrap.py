@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import structlog
@@ -123,16 +123,19 @@ def dev(settings: Settings, announce: Callable[[str], None] = print) -> None:
         developer = Caller(name="developer", role=Role.ADMIN, namespaces=(EVERY_NAMESPACE,))
         _write_private(tokens, token_line(token, developer) + "\n")
         gateway = build_gateway(settings)
-        # Bound before it is announced: with --port 0 the kernel chooses, and keeps it for us.
-        bound = _bind(settings)
-        url = f"http://{settings.listen_host}:{bound.getsockname()[1]}"
         context = settings.state_dir / CONTEXT_FILE
-        _write_private(context, json.dumps({"url": url, "token": token, "pid": os.getpid()}))
-        announce(url)
-        try:
-            _run(gateway, TokenFile(tokens), settings, bound)
-        finally:
-            context.unlink(missing_ok=True)
+        # Bound before it is announced: with --port 0 the kernel chooses, and keeps it for us.
+        with closing(gateway.database), closing(_bind(settings)) as bound:
+            url = f"http://{settings.listen_host}:{bound.getsockname()[1]}"
+            try:
+                _write_private(
+                    context, json.dumps({"url": url, "token": token, "pid": os.getpid()})
+                )
+                announce(url)
+                _run(gateway, TokenFile(tokens), settings, bound)
+            finally:
+                # Also when nobody could be told: a context without a server misleads every command.
+                context.unlink(missing_ok=True)
 
 
 @contextmanager
