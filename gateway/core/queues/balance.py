@@ -73,7 +73,8 @@ class Balance:
 
     def available(self) -> int:
         """Give what may still be taken here as if nothing was protected (Kueue: available)."""
-        most, own, balance = _ENDLESS, 0, self
+        own, balance = 0, self
+        most: int | None = None
         while (above := balance.above) is not None:
             kept, used = balance.kept, balance.used
             if used < kept:
@@ -81,13 +82,16 @@ class Balance:
                 used = kept
             if balance.borrowing_limit < UNLIMITED:
                 # What is stored above, less what of it is in use, plus the right to borrow.
-                most = min(most, own + balance.subtree - used + balance.borrowing_limit)
+                within = own + balance.subtree - used + balance.borrowing_limit
+                most = within if most is None or within < most else most
             balance = above
-        return min(most, own + balance.subtree - balance.used)
+        rest = own + balance.subtree - balance.used
+        return rest if most is None else min(most, rest)
 
     def available_beside(self) -> int:
         """Give the same for a queue, with what others protect counted as used, and the own not."""
-        most, own, balance = _ENDLESS, 0, self
+        own, balance = 0, self
+        most: int | None = None
         ignored = self.held
         while (above := balance.above) is not None:
             kept, claimed = balance.kept, balance.used + balance.held
@@ -97,23 +101,24 @@ class Balance:
                 own += kept - used
                 used = kept
             if balance.borrowing_limit < UNLIMITED:
-                most = min(most, own + balance.subtree - used + balance.borrowing_limit)
+                within = own + balance.subtree - used + balance.borrowing_limit
+                most = within if most is None or within < most else most
             balance = above
-        return min(most, own + balance.subtree - balance.used - balance.held + ignored)
+        rest = own + balance.subtree - balance.used - balance.held + ignored
+        return rest if most is None else min(most, rest)
 
     def potential(self) -> int:
         """Give the most that could be taken here with all idle (Kueue: potentialAvailable)."""
-        most, own, balance = _ENDLESS, 0, self
+        own, balance = 0, self
+        most: int | None = None
         while (above := balance.above) is not None:
             if balance.borrowing_limit < UNLIMITED:
-                most = min(most, own + balance.subtree + balance.borrowing_limit)
+                within = own + balance.subtree + balance.borrowing_limit
+                most = within if most is None or within < most else most
             own += balance.kept
             balance = above
-        return min(most, own + balance.subtree)
-
-
-_ENDLESS = 2**100
-"""Above every sum along a path."""
+        rest = own + balance.subtree
+        return rest if most is None else min(most, rest)
 
 
 def _passed(kept: int, used: int) -> int:

@@ -47,16 +47,31 @@ def borrows(node: TreeNode, charges: Mapping[Pair, int]) -> bool:
 
 def _measured(node: TreeNode) -> list[tuple[int, tuple[Balance, ...]]]:
     """Group a node's balances by resource, each with its whole; what nobody has is left out."""
-    groups: dict[str, list[Balance]] = {}
-    for pair, balance in node.balances.items():
-        groups.setdefault(pair[1], []).append(balance)
-    measured = [(_whole(node, group), tuple(group)) for group in groups.values()]
-    node.shared = [(whole * (node.weight or 1), group) for whole, group in measured if whole > 0]
-    return node.shared
+    # Siblings are measured by the same wholes, so these are summed up once for all of them.
+    siblings = [node] if node.parent is None else node.parent.children
+    wholes = _owned(node) if node.parent is None else _lendable(node.parent)
+    for each in siblings:
+        groups: dict[str, list[Balance]] = {name: [] for name, whole in wholes.items() if whole > 0}
+        for pair, balance in each.balances.items():
+            if pair[1] in groups:
+                groups[pair[1]].append(balance)
+        weight = each.weight or 1
+        each.shared = [(wholes[name] * weight, tuple(group)) for name, group in groups.items()]
+    return node.shared or []
 
 
-def _whole(node: TreeNode, group: list[Balance]) -> int:
-    """Give what a share of some flavors of one resource is measured by."""
-    if node.parent is None:
-        return sum(balance.subtree for balance in group)
-    return sum(node_potential(node.parent, balance.pair) for balance in group)
+def _owned(root: TreeNode) -> dict[str, int]:
+    """Give a root's quota by resource."""
+    return _by_resource(root.subtree)
+
+
+def _lendable(parent: TreeNode) -> dict[str, int]:
+    """Give what a cohort can hold at most by resource."""
+    return _by_resource({pair: node_potential(parent, pair) for pair in parent.balances})
+
+
+def _by_resource(amounts: Mapping[Pair, int]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for (_, resource), amount in amounts.items():
+        total[resource] = total.get(resource, 0) + amount
+    return total

@@ -90,10 +90,13 @@ class QuotaTree:
 
     def has_room(self, queue: str, charges: Mapping[Pair, int]) -> bool:
         """Whether every counted pair of a request has enough left."""
-        leaf, available = self._leaves[queue], self._available
+        leaf, beside = self._leaves[queue], self._protected
         for pair, amount in charges.items():
             balance = leaf.get(pair)
-            if balance is not None and available(balance) < amount:
+            if balance is None:
+                continue
+            available = balance.available_beside() if beside else balance.available()
+            if available < amount:
                 return False
         return True
 
@@ -103,9 +106,8 @@ class QuotaTree:
         Negative after its quota was cut below its use.
         """
         balance = self._leaves[queue].get(pair)
-        return self._available(balance) if balance else 0
-
-    def _available(self, balance: Balance) -> int:
+        if balance is None:
+            return 0
         return balance.available_beside() if self._protected else balance.available()
 
     def potential(self, queue: str, pair: Pair) -> int:
