@@ -41,8 +41,8 @@ def devices_of_node(rows: Iterable[DeviceRow]) -> NodeDevices:
     gpu_all, gpu_free = _masks(gpus)
     nic_all, nic_free = _masks(nics)
     return NodeDevices(
-        gpus=tuple(map(_slot, gpus)),
-        nics=tuple(map(_slot, nics)),
+        gpus=tuple(map(slot_of, gpus)),
+        nics=tuple(map(slot_of, nics)),
         gpu_all=gpu_all,
         gpu_free=gpu_free,
         nic_all=nic_all,
@@ -74,8 +74,8 @@ def fleet_of(
         labels=tuple(node.labels for node in rows),
         taints=tuple(node.taints for node in rows),
         resources=resources,
-        total=_amounts([node.total for node in rows], resources),
-        free=_amounts([node.free for node in rows], resources),
+        total=amount_columns([node.total for node in rows], resources),
+        free=amount_columns([node.free for node in rows], resources),
         gpu_all=int_column(held, "gpu_all"),
         gpu_free=int_column(held, "gpu_free"),
         nic_all=int_column(held, "nic_all"),
@@ -121,7 +121,8 @@ def _machines(
     return tuple(machines), machine
 
 
-def _slot(row: DeviceRow) -> DeviceSlot:
+def slot_of(row: DeviceRow) -> DeviceSlot:
+    """Give a device's place in its machine type."""
     return DeviceSlot(
         ordinal=row.ordinal,
         switch=row.switch,
@@ -140,6 +141,7 @@ def _resources(rows: list[NodeRow]) -> tuple[str, ...]:
     return (CPU, MEMORY, PODS, *sorted(extended))
 
 
-def _amounts(values: list[dict[str, int]], resources: tuple[str, ...]) -> Int64:
+def amount_columns(values: list[dict[str, int]], resources: tuple[str, ...]) -> Int64:
+    """Give amounts as one row for each node, a column for each resource."""
     table = [[value.get(name, 0) for name in resources] for value in values]
     return np.array(table, dtype=np.int64).reshape(len(values), len(resources))

@@ -5,6 +5,7 @@ others. Nodes that the gang uses already come first, then those with least left,
 """
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from gateway.core.placing.levels import NO_DOMAIN
 from gateway.core.placing.room import PodPlace, Room
 from gateway.core.placing.views import View
 
+Ours = AbstractSet[int]
 OURS = 1 << 61
 """Makes a node that the gang uses come before all others; fullness stays far below it."""
 NEVER = np.iinfo(np.int64).max
@@ -21,14 +23,14 @@ FEW = 4
 """More nodes than so many times those wanted are not worth sorting whole."""
 
 
-def fill(room: Room, ask: Ask, rows: Int64 | None, used: Int64) -> list[PodPlace] | None:
+def fill(room: Room, ask: Ask, rows: Int64 | None, used: Ours) -> list[PodPlace] | None:
     """Take room for a whole pod set; None when there is too little, and some may be taken then.
 
     Args:
         room: what is free.
         ask: the pod set.
         rows: the only nodes to use, in order; None for all.
-        used: nodes that the gang uses already, in order.
+        used: nodes that the gang uses already.
     """
     view = room.view(ask)
     if ask.spread:
@@ -41,11 +43,11 @@ def fill(room: Room, ask: Ask, rows: Int64 | None, used: Int64) -> list[PodPlace
     return places if len(places) == ask.count else None
 
 
-def _spread(room: Room, view: View, used: Int64, count: int) -> Iterator[tuple[int, int]]:
+def _spread(room: Room, view: View, used: Ours, count: int) -> Iterator[tuple[int, int]]:
     """Give nodes with numbers of pods, from few domains; nodes of no domain come last."""
     if view.level is None:
         return
-    ours = set(view.level.domain_of[used].tolist())
+    ours = set(view.level.domain_of[list(used)].tolist())
     for domain, share in _domains(view.by_domain.copy(), ours, count):
         yield from _nodes(room, view, (view.level.rows[domain], used), share)
 
@@ -64,19 +66,19 @@ def _domains(pods: Int64, ours: set[int], missing: int) -> Iterator[tuple[int, i
 
 
 def _nodes(
-    room: Room, view: View, places: tuple[Int64 | None, Int64], count: int
+    room: Room, view: View, places: tuple[Int64 | None, Ours], count: int
 ) -> list[tuple[int, int]]:
     """Give nodes with numbers of pods, in the order in which they are filled."""
     rows, used = places
     if rows is None:
-        return _picks(view.pods.copy(), _ours_first(room.fullness, used), count)
-    own = np.flatnonzero(np.isin(rows, used)) if len(used) else used
+        return _picks(view.pods.copy(), _ours_first(room.fullness, sorted(used)), count)
+    own = [index for index, row in enumerate(rows.tolist()) if row in used] if used else []
     picks = _picks(view.pods[rows], _ours_first(room.fullness[rows], own), count)
     return [(int(rows[index]), pods) for index, pods in picks]
 
 
-def _ours_first(fullness: Int64, own: Int64) -> Int64:
-    if not len(own):
+def _ours_first(fullness: Int64, own: list[int]) -> Int64:
+    if not own:
         return fullness
     order = fullness.copy()
     order[own] -= OURS
@@ -93,7 +95,7 @@ def _picks(pods: Int32, order: Int64, missing: int) -> list[tuple[int, int]]:
         if missing <= most:
             best = int(np.where(pods >= missing, order, NEVER).argmin())
             return [*chosen, (best, missing)]
-        largest = np.flatnonzero(pods == most)
+        (largest,) = (pods == most).nonzero()
         taken = largest[_least(order[largest], missing // most)]
         chosen += [(index, most) for index in taken.tolist()]
         pods[taken] = 0
@@ -104,6 +106,6 @@ def _picks(pods: Int32, order: Int64, missing: int) -> list[tuple[int, int]]:
 def _least(order: Int64, count: int) -> Int64:
     """Give the indexes of the lowest numbers, lowest first, of equal ones the first."""
     if len(order) <= FEW * count:
-        return np.argsort(order, kind="stable")[:count]
-    low = np.flatnonzero(order <= np.partition(order, count - 1)[count - 1])
-    return low[np.argsort(order[low], kind="stable")[:count]]
+        return order.argsort(kind="stable")[:count]
+    (low,) = (order <= np.partition(order, count - 1)[count - 1]).nonzero()
+    return low[order[low].argsort(kind="stable")[:count]]

@@ -20,7 +20,6 @@ GangPlaces = dict[str, list[PodPlace]]
 """Places by pod set name, in order of pod index."""
 Area = Mapping[str, Int64]
 """The nodes of the chosen domain, by required level."""
-NO_NODES: Int64 = np.zeros(0, dtype=np.int64)
 
 
 def place(room: Room, attempt: Attempt) -> GangPlaces | None:
@@ -39,13 +38,16 @@ def place(room: Room, attempt: Attempt) -> GangPlaces | None:
 
 def _areas(room: Room, attempt: Attempt) -> Iterator[Area]:
     """Give the domains to try, one for each required level."""
-    labels = [label for label, _ in attempt.levels]
-    for domains in product(*(_domains(room, asks) for _, asks in attempt.levels)):
-        levels = zip(labels, domains, strict=True)
-        yield {label: room.level(label).rows[domain] for label, domain in levels}
+    orders = [_domains(room, label, asks) for label, asks in attempt.levels]
+    if len(orders) == 1:
+        # Nearly always, and nearly always the first domain will do.
+        yield from orders[0]
+        return
+    for chosen in product(*orders):
+        yield {label: rows for each in chosen for label, rows in each.items()}
 
 
-def _domains(room: Room, asks: tuple[Ask, ...]) -> list[int]:
+def _domains(room: Room, label: str, asks: tuple[Ask, ...]) -> Iterator[Area]:
     """Give the domains with room for each of these pod sets, those with least left first."""
     needed: dict[View, int] = {}
     for ask in asks:
@@ -53,24 +55,25 @@ def _domains(room: Room, asks: tuple[Ask, ...]) -> list[int]:
         needed[view] = needed.get(view, 0) + ask.count
     fitting = np.logical_and.reduce([view.by_domain >= count for view, count in needed.items()])
     fitting[NO_DOMAIN] = False
-    domains = np.flatnonzero(fitting)
+    (domains,) = fitting.nonzero()
     order = np.lexsort([view.by_domain[domains] for view in reversed(needed)])
-    return list(map(int, domains[order]))
+    rows = room.level(label).rows
+    for domain in domains[order].tolist():
+        yield {label: rows[domain]}
 
 
 def _fill_all(room: Room, asks: Sequence[Ask], area: Area) -> GangPlaces | None:
     """Take room for one set after the other; for none of them when one finds too little."""
     mark = room.mark()
     places: GangPlaces = {}
-    used = NO_NODES
+    used: set[int] = set()
     for ask in asks:
         found = fill(room, ask, area.get(ask.level), used)
         if found is None:
             room.back_to(mark)
             return None
         places[ask.name] = found
-        if len(places) < len(asks):
-            used = np.unique([*used.tolist(), *(place.row for place in found)])
+        used.update(place.row for place in found)
     return places
 
 
