@@ -84,6 +84,8 @@ class Rounds:
         try:
             work()
         except StaleLeader:
+            # Another replica leads already. Without an epoch nothing is decided or launched here
+            # until the lease is won again.
             self.gateway.leadership.epoch = None
             log.warning("leadership_lost", round=name)
         except Unavailable as error:

@@ -42,6 +42,9 @@ class Ticker:
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._scheduler = BackgroundScheduler(
+            # More threads than kinds of rounds, so that one that hangs at the cluster delays no
+            # other. Late ticks are made good once (`coalesce`) and however late they are (no grace
+            # time): a tick that was dropped after a pause of the machine would cost a whole pace.
             executors={"default": ThreadPoolExecutor(8)},
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
             timezone=UTC,
@@ -50,6 +53,7 @@ class Ticker:
     def start(self) -> None:
         """Take the lease if it is free and begin to tick."""
         settings = self.gateway.settings
+        # Before anything ticks: a single server leads from its first cycle on.
         self.rounds.lease()
         self._every(settings.lease_seconds / LEASE_RENEWALS, self.rounds.lease)
         self._every(settings.inventory_seconds, self.rounds.inventory, delay_seconds=0)
@@ -60,6 +64,7 @@ class Ticker:
         self._spawn("gateway-wake", self._answer_wakes)
         if not self.gateway.database.is_sqlite and not settings.database_has_pooler:
             self._spawn("gateway-listen", self._listen)
+        # What waited through a restart is decided on now, and not after the first pace.
         self.gateway.wake.set()
 
     def stop(self) -> None:
@@ -70,6 +75,7 @@ class Ticker:
             self._scheduler.shutdown(wait=True)
         for thread in self._threads:
             thread.join(STOP_SECONDS)
+        # Last of all: rounds still under way would be refused by the next leader's epoch.
         try:
             stop_leading(self.gateway)
         except DatabaseUnavailable as error:
@@ -93,6 +99,7 @@ class Ticker:
             if not self.gateway.wake.wait(LISTEN_SECONDS) or self._stopping.is_set():
                 continue
             started = time.monotonic()
+            # The flag is down again since `wait`, so a commit during this work wakes once more.
             if self.gateway.leadership.epoch is None:
                 self._announce()
             else:
@@ -119,6 +126,7 @@ class Ticker:
                 with Listener(self.gateway.settings.url) as listener:
                     while not self._stopping.is_set():
                         heard = listener.wait(LISTEN_SECONDS)
+                        # Handed on by a follower it would come back as its own announcement.
                         if heard and self.gateway.leadership.epoch is not None:
                             self.gateway.wake.set()
             except DatabaseUnavailable as error:
