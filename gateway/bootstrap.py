@@ -9,7 +9,9 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from importlib.metadata import entry_points
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 import uvicorn
@@ -17,25 +19,32 @@ import uvicorn
 from gateway.api.app import create_app
 from gateway.api.tokens import TokenFile, new_token, token_line
 from gateway.backends.base import LaunchBackend
+from gateway.core.policies import register
+from gateway.core.policies.fairness import FAIRNESS
+from gateway.core.policies.ordering import ORDERING
+from gateway.core.policies.placement import PLACEMENT
 from gateway.core.vocabulary import BackendName, Role
 from gateway.db.engine import open_database
 from gateway.db.locking import lock_sqlite
 from gateway.db.migrations import check_head, upgrade
-from gateway.errors import StartupRefused
+from gateway.errors import InvalidInput, StartupRefused
 from gateway.service.context import EVERY_NAMESPACE, Caller, Gateway, Leadership
 from gateway.settings import Settings
 from gateway.ticker import Ticker
 
 log = structlog.get_logger()
 CONTEXT_FILE = "context.json"
+Policy = TypeVar("Policy")
 
 
 def build_gateway(settings: Settings) -> Gateway:
     """Open the database, make the back end, and give the wired parts.
 
     Raises:
-        StartupRefused: the schema is not this release's, or the local back end is not allowed.
+        StartupRefused: the schema is not this release's, the local back end is not allowed, or a
+            policy that another distribution brings cannot be used.
     """
+    register_policies()
     database = open_database(
         settings.url,
         pool_size=settings.database_pool_size,
@@ -48,6 +57,33 @@ def build_gateway(settings: Settings) -> Gateway:
         settings=settings,
         leadership=Leadership(holder=f"{socket.gethostname()}-{secrets.token_hex(6)}"),
     )
+
+
+def register_policies() -> None:
+    """Add the policies that installed distributions offer as entry points, one group a kind.
+
+    The groups are `training_gateway.fairness`, `.ordering` and `.placement`; an entry point's name
+    is the policy's.
+
+    Raises:
+        StartupRefused: one cannot be loaded, or its name is taken.
+    """
+    _register("fairness", FAIRNESS)
+    _register("ordering", ORDERING)
+    _register("placement", PLACEMENT)
+
+
+def _register(kind: str, table: dict[str, Policy]) -> None:
+    for entry in entry_points(group=f"training_gateway.{kind}"):
+        try:
+            register(kind, table, entry.name, entry.load())
+        except (ImportError, AttributeError, InvalidInput) as error:
+            owner = entry.dist.name if entry.dist else "an unknown distribution"
+            raise StartupRefused(
+                f"the {kind} policy {entry.name!r} of {owner} cannot be used: {error}",
+                value=entry.value,
+                hint=f"repair or uninstall {owner}",
+            ) from error
 
 
 def build_backend(settings: Settings) -> LaunchBackend:

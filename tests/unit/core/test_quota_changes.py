@@ -5,7 +5,7 @@ import pytest
 from gateway.core.queues.definitions import Cohort, Queue, Quota
 from gateway.core.queues.limits import shortages
 from gateway.core.queues.tree import QuotaTree, node_available, node_potential
-from gateway.core.vocabulary import UNLIMITED
+from gateway.core.vocabulary import UNLIMITED, Reason
 from tests.builders import a_quota
 
 GPU = ("default", "gpu")
@@ -32,7 +32,7 @@ def test_a_lending_limit_holds_through_any_number_of_levels(inner: str) -> None:
     )
     tree = QuotaTree(queues, cohorts, [("borrower", GPU, 5)])
     (short,) = shortages(tree, "borrower", {GPU: 4})
-    assert short.missing == 1
+    assert (short.missing, short.reason, short.limit) == (1, Reason.OVER_QUOTA, "quota")
     assert tree.has_room("borrower", {GPU: 3})
 
 
@@ -85,6 +85,15 @@ def test_a_queue_protects_one_request_at_most() -> None:
     tree.unprotect("lender")
     tree.unprotect("lender")
     assert tree.available("borrower", GPU) == 8
+
+
+def test_a_borrowing_limit_that_binds_is_told_as_such() -> None:
+    tree = QuotaTree(
+        (Queue(name="q", cohort="lab", quotas=(a_quota(1, borrowing=2),)),),
+        (Cohort(name="lab", quotas=(a_quota(9),)),),
+    )
+    (short,) = shortages(tree, "q", {GPU: 4})
+    assert (short.reason, short.limit) == (Reason.OVER_BORROWING_LIMIT, "borrowing limit")
 
 
 def test_what_a_node_keeps_anyway_needs_no_protection() -> None:
