@@ -13,7 +13,7 @@ from gateway.core.placing.shapes import Shapes
 from gateway.core.resources import CPU, GPU
 
 PodSets = tuple[PodSetRequest, ...]
-MAX_PREPARED = 1024
+MAX_PREPARED = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -50,7 +50,9 @@ class Base:
             later._idle[chosen] = states.numbers_of(idle_states(fleet, chosen))
         if all(fleet.labels[row] == self.fleet.labels[row] for row in rows):
             later.domains = self.domains
-        later.prepared = self.prepared
+            if all(fleet.taints[row] == self.fleet.taints[row] for row in rows):
+                # The masks that go with these gangs are still the same.
+                later.prepared = self.prepared
         return later
 
     def _is_overgrown(self) -> bool:

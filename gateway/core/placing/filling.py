@@ -108,4 +108,5 @@ def _least(order: Int64, count: int) -> Int64:
     if len(order) <= FEW * count:
         return order.argsort(kind="stable")[:count]
     (low,) = (order <= np.partition(order, count - 1)[count - 1]).nonzero()
-    return low[order[low].argsort(kind="stable")[:count]]
+    least: Int64 = low[order[low].argsort(kind="stable")[:count]]
+    return least

@@ -38,6 +38,10 @@ class PodFits:
         """Start knowing nothing."""
         self.states = states
         self.shape = shape
+        wanted = np.array((shape.wish.gpus, shape.wish.nics, *shape.need), dtype=np.int64)
+        (self._asked,) = wanted.nonzero()
+        self._amounts: Int64 = wanted[self._asked]
+        self._most = MANY_PODS if shape.is_known else 0
         self._pods: Int32 = np.zeros(FIRST_SIZE, dtype=np.int32)
         self._known = 0
         self._near: dict[tuple[int, int, int], int] = {}
@@ -85,28 +89,16 @@ class PodFits:
             larger = np.zeros(max(count, 2 * len(self._pods)), dtype=np.int32)
             larger[: self._known] = self._pods[: self._known]
             self._pods = larger
-        self._pods[self._known : count] = self._counted(self.states.columns(self._known))
+        counts = self.states.counts(self._known)[:, self._asked]
+        pods = (counts // self._amounts).min(axis=1, initial=self._most)
+        if self.shape.ports:
+            self._limit_by_ports(pods)
+        if self.shape.wish.is_near:
+            self._limit_by_nearness(pods, self.states.columns(self._known))
+        self._pods[self._known : count] = pods
         self._known = count
 
-    def _counted(self, columns: StateColumns) -> Int64:
-        most = MANY_PODS if self.shape.is_known else 0
-        pods = np.full(len(columns.machine), most, dtype=np.int64)
-        wish = self.shape.wish
-        for free, wanted in ((columns.gpu_free, wish.gpus), (columns.nic_free, wish.nics)):
-            if wanted:
-                np.minimum(pods, np.bitwise_count(free) // wanted, out=pods)
-        for column, need in enumerate(self.shape.need):
-            if need:
-                # Foreign use may leave less than nothing.
-                np.minimum(pods, np.maximum(columns.free[:, column], 0) // need, out=pods)
-        self._limit_by_ports(pods)
-        if wish.is_near:
-            self._limit_by_nearness(pods, columns)
-        return pods
-
     def _limit_by_ports(self, pods: Int64) -> None:
-        if not self.shape.ports:
-            return
         np.minimum(pods, 1, out=pods)
         for index in np.flatnonzero(pods).tolist():
             if self.states.states[self._known + index].ports & self.shape.ports:

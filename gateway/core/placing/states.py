@@ -53,6 +53,7 @@ class NodeStates:
         self._cpu = resources.index(CPU) if CPU in resources else None
         self._number_of: dict[NodeState, int] = {}
         self._table: Int64 = np.zeros((FIRST_SIZE, 3 + len(resources)), dtype=np.int64)
+        self._counts: Int64 = np.zeros((FIRST_SIZE, 2 + len(resources)), dtype=np.int64)
         self._filled = 0
 
     def __len__(self) -> int:
@@ -75,22 +76,38 @@ class NodeStates:
 
     def columns(self, first: int = 0) -> StateColumns:
         """Give the states from this number on as columns."""
-        count = len(self.states)
-        if self._filled < count:
-            self._fill(count)
-        rows = self._table[first:count]
+        self._fill()
+        rows = self._table[first : self._filled]
         return StateColumns(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:])
 
-    def _fill(self, count: int) -> None:
+    def counts(self, first: int = 0) -> Int64:
+        """Give what can be counted off: free GPUs, free NICs, then each resource; none below 0."""
+        self._fill()
+        return self._counts[first : self._filled]
+
+    def _fill(self) -> None:
+        """Write the rows of new states; many at once cost little more than one."""
+        count = len(self.states)
+        if count == self._filled:
+            return
         if count > len(self._table):
-            larger = np.zeros((2 * count, self._table.shape[1]), dtype=np.int64)
-            larger[: self._filled] = self._table[: self._filled]
-            self._table = larger
-        new = self.states[self._filled :]
-        self._table[self._filled : count] = [
-            (state.machine, state.gpu_free, state.nic_free, *state.free) for state in new
+            self._table = _longer(self._table, 2 * count)
+            self._counts = _longer(self._counts, 2 * count)
+        new = slice(self._filled, count)
+        self._table[new] = [
+            (state.machine, state.gpu_free, state.nic_free, *state.free)
+            for state in self.states[new]
         ]
+        self._counts[new, :2] = np.bitwise_count(self._table[new, 1:3])
+        # Foreign use may leave less than nothing.
+        self._counts[new, 2:] = np.maximum(self._table[new, 3:], 0)
         self._filled = count
+
+
+def _longer(table: Int64, count: int) -> Int64:
+    longer = np.zeros((count, table.shape[1]), dtype=np.int64)
+    longer[: len(table)] = table
+    return longer
 
 
 def present_states(fleet: Fleet, rows: Int64) -> Iterable[NodeState]:
