@@ -190,6 +190,11 @@ def test_each_job_of_a_batch_passes_or_fails_alone(world: World) -> None:
     assert isinstance(again, Submitted)
     assert again.job == first.job
     assert count(world, jobs) == 2
+    submit_batch(world.gateway, ANNA, [(alone(a_spec(name)), None) for name in ("five", "six")])
+    submitted = select(events.c.job_id).where(events.c.kind == "submitted")
+    with world.gateway.database.read() as connection:
+        told_of = connection.execute(submitted).scalars().all()
+    assert len(set(told_of)) == len(told_of) == count(world, jobs) == 3
 
 
 def test_equal_requests_share_one_class(world: World) -> None:
