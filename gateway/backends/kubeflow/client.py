@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 import urllib3
+import yaml
 from kubernetes import client, config
 
 from gateway.backends.kubeflow.answers import Answer
@@ -27,6 +28,11 @@ CONNECT_SECONDS = 3.0
 MOST_BYTES = 256 * 1024 * 1024
 CHUNK_BYTES = 1 << 16
 USER_AGENT = "training-gateway"
+# The client checks the parts of a kubeconfig only as it stumbles over them.
+UNREADABLE = (
+    *(config.ConfigException, yaml.YAMLError),
+    *(OSError, ValueError, TypeError, KeyError, AttributeError),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +131,7 @@ def _configuration(kubeconfig: Path | None) -> client.Configuration:
             inside(client_configuration=found)
         else:
             outside(str(kubeconfig), client_configuration=found)
-    except (config.ConfigException, OSError) as error:
+    except UNREADABLE as error:
         raise StartupRefused(
             f"no access to a cluster: {error}",
             value=str(kubeconfig or ""),
