@@ -6,25 +6,9 @@ import pytest
 
 from gateway.core.admission import Admit, Policies, plan_cycle
 from tests.oracle import naive_plan
+from tests.oracle.built import NOT_BUILT
 from tests.scenarios.reading import Entry, scenarios_in, seconds, snapshot_of
 
-NOT_BUILT: frozenset[str] = frozenset(
-    {
-        "ageing",
-        "budget",
-        "caps",
-        "dated",
-        "deadline",
-        "fair_users",
-        "not_before",
-        "protection",
-        "rank",
-        "shortest",
-        "strict",
-        "when_can_borrow",
-    }
-)
-"""What scenarios need and the engine does not do yet."""
 SCENARIOS = dict(scenarios_in(Path(__file__).parent))
 BUDGET = 1000
 Outcome = tuple[list[str], dict[str, str]]
