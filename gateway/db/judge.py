@@ -71,12 +71,12 @@ def reserve(writer: Writer, grant: Grant) -> int:
         StaleVersion: the job changed since the plan was made.
         GrantConflict: something of it is taken.
     """
-    _advance_job(writer, grant)
+    user = _advance_job(writer, grant)
     try:
         attempt_id = _insert_attempt(writer, grant)
         for pod in grant.pods:
             _reserve_pod(writer, attempt_id, pod)
-        _insert_charges(writer, attempt_id, grant)
+        _insert_charges(writer, attempt_id, grant, user)
     except IntegrityError as error:
         raise GrantConflict(f"job {grant.job_id} collides with another reservation") from error
     return attempt_id
@@ -96,12 +96,13 @@ def free(writer: Writer, attempt_id: int, at_us: int) -> bool:
     writer.connection.execute(
         update(charges)
         .where(charges.c.attempt_id == attempt_id, charges.c.is_live)
-        .values(is_live=False, xact_id=writer.xact_id)
+        .values(is_live=False, closed_us=at_us, xact_id=writer.xact_id)
     )
     return True
 
 
-def _advance_job(writer: Writer, grant: Grant) -> None:
+def _advance_job(writer: Writer, grant: Grant) -> str:
+    """Make the job reserved; gives whose it is."""
     advanced = writer.connection.execute(
         update(jobs)
         .where(
@@ -118,9 +119,11 @@ def _advance_job(writer: Writer, grant: Grant) -> None:
             reserved_us=grant.at_us,
             xact_id=writer.xact_id,
         )
-    )
-    if advanced.rowcount == 0:
+        .returning(jobs.c.user_name)
+    ).scalar_one_or_none()
+    if advanced is None:
         raise StaleVersion(f"job {grant.job_id} changed since the plan was made")
+    return str(advanced)
 
 
 def _insert_attempt(writer: Writer, grant: Grant) -> int:
@@ -227,7 +230,7 @@ def _take_device(writer: Writer, node_id: int, kind: DeviceKind, ordinal: int) -
     return int(taken)
 
 
-def _insert_charges(writer: Writer, attempt_id: int, grant: Grant) -> None:
+def _insert_charges(writer: Writer, attempt_id: int, grant: Grant, user: str) -> None:
     rows = [
         {
             "attempt_id": attempt_id,
@@ -236,6 +239,8 @@ def _insert_charges(writer: Writer, attempt_id: int, grant: Grant) -> None:
             "resource": resource,
             "amount": amount,
             "xact_id": writer.xact_id,
+            "user_name": user,
+            "reserved_us": grant.at_us,
         }
         for queue, flavor, resource, amount in grant.charges
     ]

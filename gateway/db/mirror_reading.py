@@ -7,35 +7,25 @@ flight as its next horizon and reads every row at or above the last one. Applyin
 harmless. SQLite has one writer, so its counter does the same.
 """
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, select, text
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, or_, select, text
 
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.mirror import ChargeRow, ClassRow, DefinitionRows, JobRow, MirrorRows
-from gateway.core.queues.definitions import Cohort, Flavor, Queue, Quota
-from gateway.core.resources.node_rules import Taint, Toleration
-from gateway.core.vocabulary import (
-    UNLIMITED,
-    DeviceHealth,
-    DeviceKind,
-    JobState,
-    QueueState,
-)
+from gateway.core.resources import GPU
+from gateway.core.resources.node_rules import Taint
+from gateway.core.vocabulary import DeviceHealth, DeviceKind, JobState
+from gateway.db.definition_reading import read_definitions
 from gateway.db.engine import Database
 from gateway.db.request_shapes import decode
-from gateway.db.state import is_inventory_complete, read_generation
+from gateway.db.state import is_inventory_complete
 from gateway.db.tables import (
     charges,
-    cohorts,
     devices,
-    flavors,
     jobs,
     node_amounts,
     nodes,
-    queues,
-    quotas,
     request_classes,
 )
 
@@ -49,13 +39,14 @@ def read_changes(database: Database, horizon: int) -> tuple[MirrorRows, int]:
     """Give rows changed since `horizon` (0 for all) and the horizon to ask with next."""
     with database.read() as connection:
         following = int(connection.execute(text(_HORIZON[database.is_sqlite])).scalar_one())
+        definitions = read_definitions(connection)
         rows = MirrorRows(
             jobs=_read_jobs(connection, horizon),
             classes=_read_classes(connection, horizon),
             nodes=_read_nodes(connection, horizon),
             devices=_read_devices(connection, horizon),
-            charges=_read_charges(connection, horizon),
-            definitions=read_definitions(connection),
+            charges=_read_charges(connection, horizon, definitions),
+            definitions=definitions,
             is_inventory_complete=is_inventory_complete(connection) if horizon == 0 else None,
         )
         if rows.nodes and horizon:
@@ -73,13 +64,18 @@ def _read_jobs(connection: Connection, horizon: int) -> tuple[JobRow, ...]:
         jobs.c.submitted_us,
         jobs.c.state,
         jobs.c.is_quarantined,
+        jobs.c.user_name,
+        jobs.c.rank,
+        jobs.c.eligible_us,
+        jobs.c.deadline_us,
+        jobs.c.expected_seconds,
     )
     statement = select(*columns).where(jobs.c.xact_id >= horizon)
     if horizon == 0:
         # Nobody needs ended jobs to start from; later readings need them to drop a waiting one.
         statement = statement.where(jobs.c.state == JobState.PENDING)
     rows = connection.execute(statement)
-    return tuple(JobRow(*row[:6], JobState(row.state), row.is_quarantined) for row in rows)
+    return tuple(JobRow(*row[:6], JobState(row.state), *row[7:]) for row in rows)
 
 
 def _read_classes(connection: Connection, horizon: int) -> tuple[ClassRow, ...]:
@@ -98,7 +94,9 @@ def _class_row(class_id: int, shape: Any) -> ClassRow | None:
         return None
 
 
-def _read_charges(connection: Connection, horizon: int) -> tuple[ChargeRow, ...]:
+def _read_charges(
+    connection: Connection, horizon: int, definitions: DefinitionRows
+) -> tuple[ChargeRow, ...]:
     statement = select(
         charges.c.id,
         charges.c.queue,
@@ -106,10 +104,35 @@ def _read_charges(connection: Connection, horizon: int) -> tuple[ChargeRow, ...]
         charges.c.resource,
         charges.c.amount,
         charges.c.is_live,
+        charges.c.user_name,
+        charges.c.reserved_us,
+        func.coalesce(charges.c.closed_us, 0),
     ).where(charges.c.xact_id >= horizon)
     if horizon == 0:
-        statement = statement.where(charges.c.is_live)
+        budgeted = _closed_in_windows(connection, definitions)
+        statement = statement.where(or_(charges.c.is_live, *budgeted))
     return tuple(ChargeRow(*row) for row in connection.execute(statement))
+
+
+def _closed_in_windows(
+    connection: Connection, definitions: DefinitionRows
+) -> list[ColumnElement[bool]]:
+    """Give what is true of closed GPU charges that may reach into a budget's present window.
+
+    The present window began less than its length ago, and now is not before the last release: what
+    ended a whole window before that release is surely out. No clock is needed to say so.
+    """
+    is_closed = and_(charges.c.closed_us.is_not(None), charges.c.resource == GPU)
+    found: list[ColumnElement[bool]] = []
+    for queue in definitions.queues:
+        if queue.budget is None:
+            continue
+        of_queue = and_(is_closed, charges.c.queue == queue.name)
+        last = connection.execute(select(func.max(charges.c.closed_us)).where(of_queue)).scalar()
+        if last is not None:
+            since = last - queue.budget.window_seconds * 1_000_000
+            found.append(and_(of_queue, charges.c.closed_us > since))
+    return found
 
 
 def _read_nodes(connection: Connection, horizon: int) -> tuple[NodeRow, ...]:
@@ -164,59 +187,3 @@ def _read_devices(connection: Connection, horizon: int) -> tuple[DeviceRow, ...]
         )
         for row in rows
     )
-
-
-def read_definitions(connection: Connection) -> DefinitionRows:
-    """Give every queue, cohort and flavor, sorted by name, at the present generation."""
-    by_owner = _read_quotas(connection)
-    return DefinitionRows(
-        generation=read_generation(connection),
-        queues=tuple(
-            Queue(
-                name=row.name,
-                cohort=row.cohort,
-                weight=row.weight,
-                state=QueueState(row.state),
-                quotas=by_owner.get(("queue", row.name), ()),
-                flavors=tuple(row.flavors),
-            )
-            for row in connection.execute(select(queues).order_by(queues.c.name))
-        ),
-        cohorts=tuple(
-            Cohort(
-                name=row.name,
-                parent=row.parent,
-                weight=row.weight,
-                quotas=by_owner.get(("cohort", row.name), ()),
-            )
-            for row in connection.execute(select(cohorts).order_by(cohorts.c.name))
-        ),
-        flavors=tuple(
-            Flavor(
-                name=row.name,
-                node_labels=tuple(sorted(row.node_labels.items())),
-                tolerations=_tolerations(row.tolerations),
-            )
-            for row in connection.execute(select(flavors).order_by(flavors.c.name))
-        ),
-    )
-
-
-def _tolerations(items: Iterable[Mapping[str, Any]]) -> tuple[Toleration, ...]:
-    return tuple(Toleration(**item) for item in items)
-
-
-def _read_quotas(connection: Connection) -> dict[tuple[str, str], tuple[Quota, ...]]:
-    found: dict[tuple[str, str], tuple[Quota, ...]] = {}
-    order = (quotas.c.owner_kind, quotas.c.owner, quotas.c.flavor, quotas.c.resource)
-    for row in connection.execute(select(quotas).order_by(*order)):
-        quota = Quota(
-            flavor=row.flavor,
-            resource=row.resource,
-            nominal=row.nominal,
-            borrowing_limit=UNLIMITED if row.borrowing_limit is None else row.borrowing_limit,
-            lending_limit=UNLIMITED if row.lending_limit is None else row.lending_limit,
-        )
-        key = (row.owner_kind, row.owner)
-        found[key] = (*found.get(key, ()), quota)
-    return found

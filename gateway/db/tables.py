@@ -29,7 +29,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from gateway.core.vocabulary import AttemptPhase, DeviceHealth, DeviceKind, JobState, QueueState
+from gateway.core.vocabulary import (
+    AttemptPhase,
+    Blocking,
+    DeviceHealth,
+    DeviceKind,
+    JobState,
+    QueueState,
+)
 
 metadata = MetaData(
     naming_convention={
@@ -42,6 +49,7 @@ metadata = MetaData(
 )
 
 Json = JSON().with_variant(JSONB(), "postgresql")
+JsonOrNull = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 Id = BigInteger().with_variant(Integer(), "sqlite")
 """SQLite gives row ids only to INTEGER primary keys."""
 
@@ -92,6 +100,14 @@ cohorts = Table(
     CheckConstraint("weight >= 0", name="weight_not_negative"),
 )
 
+priority_classes = Table(
+    "priority_classes",
+    metadata,
+    Column("name", String(63), primary_key=True),
+    Column("value", BigInteger, nullable=False, doc="Higher runs sooner, across queues too."),
+    Column("version", BigInteger, nullable=False, server_default="1"),
+)
+
 queues = Table(
     "queues",
     metadata,
@@ -105,6 +121,12 @@ queues = Table(
     Column("namespaces", Json, nullable=False),
     Column("flavors", Json, nullable=False, doc="Order of preference."),
     Column("version", BigInteger, nullable=False, server_default="1"),
+    Column("blocking", String(16), nullable=False, server_default=Blocking.BEST_EFFORT.value),
+    Column("when_can_borrow", String(16), nullable=False, server_default="borrow"),
+    Column("ageing", Json, nullable=False, server_default=text("'{}'"), doc="per_hour, cap."),
+    Column("caps", Json, nullable=False, server_default=text("'{}'"), doc="Missing is no cap."),
+    Column("budget", JsonOrNull, doc="gpu_seconds, window_seconds, starts_us."),
+    Column("priority_classes", Json, nullable=False, server_default=text("'[]'"), doc="Allowed."),
     CheckConstraint("weight >= 0", name="weight_not_negative"),
     CheckConstraint("priority_min <= priority_max", name="priority_range"),
     CheckConstraint(one_of("state", QueueState), name="state"),
@@ -124,6 +146,23 @@ quotas = Table(
     CheckConstraint("nominal >= 0", name="nominal_not_negative"),
     CheckConstraint("borrowing_limit >= 0", name="borrowing_not_negative"),
     CheckConstraint("lending_limit >= 0 AND lending_limit <= nominal", name="lending_range"),
+)
+
+dated_changes = Table(
+    "dated_changes",
+    metadata,
+    Column("owner_kind", String(8), primary_key=True, doc="queue or cohort."),
+    Column("owner", String(63), primary_key=True),
+    Column("flavor", String(63), ForeignKey("flavors.name"), primary_key=True),
+    Column("resource", String(253), primary_key=True),
+    Column("at_us", BigInteger, primary_key=True),
+    Column("nominal", BigInteger, doc="NULL leaves it as it was, as in the next two."),
+    Column("borrowing_limit", BigInteger),
+    Column("lending_limit", BigInteger),
+    CheckConstraint("owner_kind IN ('queue', 'cohort')", name="owner_kind"),
+    CheckConstraint(
+        "nominal >= 0 AND borrowing_limit >= 0 AND lending_limit >= 0", name="not_negative"
+    ),
 )
 
 namespace_defaults = Table(
@@ -179,6 +218,11 @@ jobs = Table(
     Column("stopping_us", BigInteger),
     Column("ended_us", BigInteger),
     Column("xact_id", BigInteger, nullable=False),
+    Column("priority_class", String(63), nullable=False, server_default=text("''")),
+    Column("rank", BigInteger, nullable=False, server_default="0", doc="Value of its class."),
+    Column("eligible_us", BigInteger, nullable=False, server_default="0", doc="0 is at once."),
+    Column("deadline_us", BigInteger, nullable=False, server_default="0", doc="0 is none."),
+    Column("expected_seconds", BigInteger, nullable=False, server_default="0", doc="0: unknown."),
     UniqueConstraint("user_name", "namespace", "idempotency_key"),
     CheckConstraint(one_of("state", JobState), name="state"),
     CheckConstraint("(state = 'stopping') = (stop_outcome IS NOT NULL)", name="stopping_outcome"),
@@ -210,6 +254,38 @@ class_holds = Table(
     Column("config_generation", BigInteger, nullable=False),
     Column("serial", BigInteger, nullable=False, doc="Cycle whose state it describes."),
     Column("decided_us", BigInteger, nullable=False),
+    Column("blocked_since_us", BigInteger, doc="Since when nothing but nodes is missing."),
+)
+
+queue_holds = Table(
+    "queue_holds",
+    metadata,
+    Column("queue", String(63), primary_key=True),
+    Column("user_name", String(128), primary_key=True, doc="Empty for the whole queue."),
+    Column("reason", String(32), nullable=False, doc="An eligibility code."),
+    Column("detail", Text, nullable=False),
+    Column("decided_us", BigInteger, nullable=False),
+)
+
+node_holds = Table(
+    "node_holds",
+    metadata,
+    Column("flavor", String(63), primary_key=True),
+    Column("job_id", Id, nullable=False, doc="The starving job that the nodes wait for."),
+    Column("node_ids", Json, nullable=False),
+    Column("since_us", BigInteger, nullable=False),
+    Column("xact_id", BigInteger, nullable=False),
+)
+
+user_usage = Table(
+    "user_usage",
+    metadata,
+    Column("queue", String(63), primary_key=True),
+    Column("user_name", String(128), primary_key=True),
+    Column("usage", BigInteger, nullable=False, doc="Decayed, as of at_us."),
+    Column("at_us", BigInteger, nullable=False),
+    Column("xact_id", BigInteger, nullable=False),
+    Index("ix_user_usage_xact_id", "xact_id"),
 )
 
 attempts = Table(
@@ -358,8 +434,19 @@ charges = Table(
     Column("amount", BigInteger, nullable=False),
     Column("is_live", Boolean, nullable=False, server_default=true()),
     Column("xact_id", BigInteger, nullable=False),
+    Column("user_name", String(128), nullable=False, server_default=text("''")),
+    Column("reserved_us", BigInteger, nullable=False, server_default="0"),
+    Column("closed_us", BigInteger, doc="When the devices came back."),
     UniqueConstraint("attempt_id", "flavor", "resource"),
     Index("ix_charges_xact_id", "xact_id"),
+    # Budgets look at what a window's GPUs were used for; only these rows pay for the index.
+    Index(
+        "ix_charges_closed_gpu",
+        "queue",
+        "closed_us",
+        postgresql_where=text("closed_us IS NOT NULL AND resource = 'gpu'"),
+        sqlite_where=text("closed_us IS NOT NULL AND resource = 'gpu'"),
+    ),
 )
 
 events = Table(
