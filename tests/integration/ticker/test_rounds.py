@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -188,6 +188,7 @@ class FakeTicker(Ticker):
         self.gateway = type("Parts", (), {"settings": settings})()
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.floats(0, 100), st.floats(0, 100), st.floats(0.05, 60))
 def test_resting_grows_with_the_work_and_stays_within_its_bounds(
     short: float, long: float, cycle_seconds: float

@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field
 from starlette.datastructures import Headers
@@ -210,6 +210,7 @@ def test_a_body_is_read_once_its_type_is_right() -> None:
         with_body(a_request(an_ask({}, b"", b'{"count": 3}')), Body)
 
 
+@settings(deadline=None, max_examples=50)
 @given(
     st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30),
     st.integers(1, 500),
@@ -240,6 +241,7 @@ def test_a_cursor_is_good_for_nobody_and_nothing_else(changes: dict[str, Any], q
     assert caught.value.pointer == "/cursor"
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.binary(max_size=24), st.data())
 def test_only_the_very_text_that_was_given_out_opens(position: bytes, data: Any) -> None:
     cursors, text = Cursors("one"), position.hex()

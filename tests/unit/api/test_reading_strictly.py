@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import AwareDatetime, BaseModel
 
@@ -127,12 +127,14 @@ def refusal_of(body: bytes) -> GatewayError | None:
     return None
 
 
+@settings(deadline=None, max_examples=50)
 @given(JSON_VALUES)
 def test_any_json_at_all_is_a_definition_or_a_told_refusal(value: Any) -> None:
     error = refusal_of(json.dumps(value).encode())
     assert error is None or (error.status in {400, 422} and error.detail and error.hint)
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.dictionaries(st.text(max_size=6), JSON_VALUES, max_size=3), st.data())
 def test_a_pointer_leads_to_what_it_names(document: dict[str, Any], data: Any) -> None:
     steps: list[int | str] = []
@@ -249,6 +251,7 @@ def test_a_dry_run_is_never_taken_for_a_real_one(value: str) -> None:
 INSTANTS = st.datetimes(datetime(1970, 1, 1), datetime(9999, 12, 30))  # noqa: DTZ001 - zone below
 
 
+@settings(deadline=None, max_examples=50)
 @given(INSTANTS, st.integers(-14 * 60, 14 * 60))
 def test_since_is_exact_to_the_microsecond_in_every_zone(moment: datetime, minutes: int) -> None:
     since = moment.replace(tzinfo=UTC).astimezone(timezone(timedelta(minutes=minutes)))

@@ -8,7 +8,7 @@ import anyio
 import httpx2
 import pytest
 from fastapi import FastAPI
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 
@@ -161,6 +161,7 @@ def test_the_methods_of_a_path_are_those_of_all_its_routes(
     assert methods_of(APP, path) == methods
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.text("/:ab{}.*+?^$[]()\\|", max_size=30))
 def test_no_path_confuses_the_search_for_its_methods(path: str) -> None:
     assert set(methods_of(APP, "/api/v1" + path)) <= {"GET", "PUT", "POST", "DELETE", "PATCH"}
@@ -171,6 +172,7 @@ COHORTS = st.builds(
 )
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(COHORTS, max_size=4))
 def test_a_page_written_by_hand_is_the_one_that_its_model_reads(views: list[CohortView]) -> None:
     body = items(views).body

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.api.tokens import (
@@ -33,6 +33,7 @@ def later(path: Path, content: bytes) -> None:
     os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns + 2_000_000_000))
 
 
+@settings(deadline=None, max_examples=50)
 @given(WORDS, st.sampled_from(Role), st.lists(WORDS | st.just("*"), min_size=1, max_size=4))
 def test_a_written_line_reads_back_as_its_caller(name: str, role: Role, spaces: list[str]) -> None:
     caller = Caller(name=name, role=role, namespaces=tuple(spaces))
@@ -41,6 +42,7 @@ def test_a_written_line_reads_back_as_its_caller(name: str, role: Role, spaces: 
     assert entry.digest == hashlib.sha256(b"secret").hexdigest().encode()
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.text(max_size=80))
 def test_any_line_at_all_is_an_entry_or_a_told_mistake(line: str) -> None:
     try:

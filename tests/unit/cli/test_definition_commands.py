@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.cli.defining import checked, quota_words, read_quota
@@ -47,6 +47,7 @@ def page(*items: dict[str, Any]) -> Any:
 AMOUNTS = st.integers(0, 10**18 - 1)
 
 
+@settings(deadline=None, max_examples=50)
 @given(
     st.from_regex(r"[a-z0-9]{1,8}", fullmatch=True),
     st.sampled_from(["gpu", "cpu", "nvidia.com/gpu", "rdma/ib"]),
@@ -333,6 +334,7 @@ def test_a_missing_file_is_not_found(terminal: Terminal, tmp_path: Path) -> None
 WORDS = ["1e3", "0o17", "017", "no", "on", "y", "null", "~", "1.5", ".inf", "2026-01-01", "10:30"]
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.text(max_size=12) | st.sampled_from(WORDS), max_size=5))
 def test_yaml_means_the_same_to_every_reader(words: list[str]) -> None:
     clean = ["".join(letter for letter in word if letter.isprintable()) for word in words]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway import __version__
@@ -208,6 +208,7 @@ def test_an_error_with_markup_of_others_is_printed_as_it_is(
     assert "\ufffd]0;title\ufffd" in told
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.text(max_size=60))
 def test_cleaned_text_holds_nothing_that_moves_the_cursor_and_is_stable(words: str) -> None:
     cleaned = clean(words)
@@ -286,3 +287,40 @@ def test_devices_are_drawn_in_their_own_order_whatever_order_they_come_in(
     ran = terminal("device", "map", "--node", "node-1", answers=(answer,))
     assert "node-1  x-#" in ran.out
     assert ran.seen[0].url.params["node"] == "node-1"
+
+
+def test_devices_are_listed_and_shown_with_their_holder(terminal: Terminal) -> None:
+    device = held(3, "1").model_dump(mode="json")
+    listed = ok({"next_cursor": "", "items": [{**device, "pci_address": "0000:3b:00.0"}]})
+    words = ["device", "ls", "--node", "n1", "--kind", "gpu", "-o", "wide"]
+    ran = terminal(*words, answers=(listed,))
+    assert dict(ran.seen[0].url.params) == {"limit": "500", "node": "n1", "kind": "gpu"}
+    assert "train Worker 0" in ran.out
+    assert "0000:3b:00.0" in ran.out
+    one = terminal("device", "show", "3", answers=(ok(device),))
+    assert "holder  train Worker 0" in one.out
+    assert terminal("device", "show", "three").code == 2
+    assert terminal("device", "ls", "--kind", "tpu").code == 2
+
+
+def test_a_node_is_shown_with_its_devices(terminal: Terminal) -> None:
+    node = {
+        **dict.fromkeys(("gpus_total", "gpus_free", "rdma_total", "rdma_free", "version"), 1),
+        **dict.fromkeys(("cpu_millis_total", "cpu_millis_free"), 500),
+        **dict.fromkeys(("memory_bytes_total", "memory_bytes_free"), 2**30),
+    }
+    words = {"id": 1, "name": "n1", "machine_type": "dgx", "health": "healthy", "labels": {}}
+    devices = ok({"next_cursor": "", "items": [held(0, "1").model_dump(mode="json")]})
+    ran = terminal(
+        "node", "show", "n1", answers=(ok({**node, **words, "is_present": True}), devices)
+    )
+    assert ran.asked == ["GET /nodes/n1", "GET /devices?limit=500&node=n1"]
+    assert "cpu free     0.5" in ran.out
+    assert "held" in ran.out.splitlines()[-1]
+
+
+def test_a_queue_tells_its_new_state(terminal: Terminal) -> None:
+    for verb, state in (("pause", "paused"), ("resume", "open")):
+        queue = {"name": "q", "version": 1, "state": state}
+        ran = terminal("queue", verb, "q", answers=(ok(queue),))
+        assert (ran.asked, ran.err) == ([f"POST /queues/q:{verb}"], f"queue q: {state}\n")

@@ -144,6 +144,7 @@ def test_waiting_helps_against_some_errors_only(error: GatewayError, *, expected
     assert is_transient(error) is expected
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.integers(0, 70), st.sampled_from([None, "", "0", "3", "59", "61", "9" * 30, "-1", "²"]))
 def test_a_pause_is_never_longer_than_asked_for_nor_without_bound(
     attempt: int, retry_after: str | None
@@ -228,6 +229,7 @@ def test_lines_survive_any_number_of_cuts_at_any_place(lines: list[str], data: A
     assert found == lines
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.binary(max_size=60), st.lists(st.integers(0, 60), max_size=6))
 def test_lines_do_not_depend_on_how_the_bytes_are_cut(content: bytes, cuts: list[int]) -> None:
     places = sorted({min(cut, len(content)) for cut in cuts})
@@ -238,6 +240,7 @@ def test_lines_do_not_depend_on_how_the_bytes_are_cut(content: bytes, cuts: list
     assert whole == (expected[:-1] if expected[-1] == "" else expected)
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.sampled_from("abc"), max_size=30), st.integers(0, 30), st.integers(0, 10))
 def test_what_comes_after_the_overlap_is_never_given_twice(
     lines: list[str], given_count: int, dropped: int

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.errors import Denied, GatewayError, GatewayUnreachable, InvalidInput
@@ -61,6 +61,7 @@ def test_space_after_the_colon_is_no_part_of_the_value(separator: str) -> None:
     assert (event.id, event.kind, event.actor) == (3, "submitted", "anna")
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_whatever_an_event_says_comes_out_as_it_went_in(kind: str, detail: str) -> None:
     told = {**an_event(1), "kind": kind, "detail": detail}
