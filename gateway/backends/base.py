@@ -158,8 +158,8 @@ class Observation:
         return all(replica.phase in GONE_PHASES for replica in self.replicas)
 
 
-# Names with a launch, not an id alone: a gateway that restarts has nothing but its database, and a
-# back end must find, judge and repeat everything from what one call brings.
+# Calls bring the whole launch, not an id alone: a gateway that restarts has nothing but its
+# database, so a back end finds, judges and repeats everything from what one call says.
 class LaunchBackend(Protocol):
     """Where gangs run. Implementations: local processes, a virtual cluster, Kubeflow."""
 

@@ -63,7 +63,6 @@ class Ending:
 
     def due_signal(self, now: float) -> signal.Signals | None:
         """Give the signal to send now: SIGTERM once, after a while SIGKILL again and again."""
-        # Again and again: a fork that races with one kill of the group leaves a child behind.
         if now >= self.term_at + TERM_SECONDS:
             return signal.SIGKILL
         return None if self.is_told else signal.SIGTERM
