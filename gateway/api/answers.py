@@ -15,7 +15,6 @@ def answer(view: BaseModel, *, status: int = 200, version: int | None = None) ->
 
 def written(text: str, *, status: int = 200, version: int | None = None) -> Response:
     """Give a model that was written as JSON already."""
-    # A strong tag in quotes, as If-Match wants it back (RFC 9110, section 8.8.3).
     headers = {} if version is None else {"ETag": f'"{version}"'}
     return Response(text, status_code=status, headers=headers, media_type=JSON_MEDIA_TYPE)
 

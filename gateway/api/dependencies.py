@@ -170,7 +170,6 @@ def require_name(inside: str, in_path: str) -> None:
 
 def _refuse_query(ask: Ask) -> None:
     if ask.query_string:
-        # Any bytes may stand here, so they are decoded in a way that takes them all.
         name = unquote_plus(ask.query_string.decode("latin-1").split("&")[0].split("=")[0])
         raise unknown_field(name, (), f"/{name}")
 

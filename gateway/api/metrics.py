@@ -50,7 +50,6 @@ class Metrics(Collector):
     def collect(self) -> Iterable[Metric]:
         """Give every family, read at most once in a while."""
         with self._lock:
-            # Scrapers in a storm wait at the lock and share what the first one read.
             if time.monotonic() - self._read_at > KEEP_SECONDS:
                 with self._gateway.database.read() as connection:
                     self._kept = [*_queue_figures(connection, self._gateway.clock.now_us())]

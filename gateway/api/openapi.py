@@ -105,7 +105,6 @@ def _build(app: FastAPI, open_paths: frozenset[str]) -> Document:
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     schemas["Problem"] = Problem.model_json_schema()
-    # FastAPI adds these to every route; our errors are all of one form.
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
@@ -141,7 +140,6 @@ def _complete(operation: Document, schemas: Document) -> None:
 
 def render(app: FastAPI) -> str:
     """Give the document as it stands in the docs."""
-    # Sorted and spread over lines, so that a change of the surface is a readable diff.
     return json.dumps(app.openapi(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 

@@ -33,7 +33,6 @@ class PlainRoute(APIRoute):
             # along.
             context = contextvars.copy_context()
             loop = asyncio.get_running_loop()
-            # What the function raises comes out here, and reaches the handlers of the application.
             response: Response = await loop.run_in_executor(_threads, context.run, work)
             return response
 

@@ -116,7 +116,6 @@ def methods_of(app: FastAPI, path: str) -> tuple[str, ...]:
 
 
 def _pattern(template: str) -> re.Pattern[str]:
-    # A parameter takes what `identifiers` lets through; the rest of the template is literal.
     parts = re.split(r"\{[^}]+\}", template)
     return re.compile("[^/:]+".join(re.escape(part) for part in parts))
 
