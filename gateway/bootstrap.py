@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TypeVar
@@ -50,10 +50,15 @@ def build_gateway(settings: Settings) -> Gateway:
         pool_size=settings.database_pool_size,
         has_pooler=settings.database_has_pooler,
     )
-    check_head(database)
+    with ExitStack() as undoing:
+        # Who embeds the gateway may try again with other settings, on the same database.
+        undoing.callback(database.close)
+        check_head(database)
+        backend = build_backend(settings)
+        undoing.pop_all()
     return Gateway(
         database=database,
-        backend=build_backend(settings),
+        backend=backend,
         settings=settings,
         leadership=Leadership(holder=f"{socket.gethostname()}-{secrets.token_hex(6)}"),
     )

@@ -134,6 +134,24 @@ def test_a_gateway_is_not_built_on_an_empty_database(tmp_path: Path) -> None:
     with pytest.raises(StartupRefused) as caught:
         build_gateway(settings(tmp_path))
     assert caught.value.hint == "run: gateway db upgrade"
+    assert open_files(tmp_path) == [], "the database is not left open"
+
+
+def test_a_gateway_without_its_back_end_leaves_the_database_closed(tmp_path: Path) -> None:
+    config = settings(tmp_path, backend="local")
+    config.state_dir.mkdir()
+    upgrade(config.url)
+
+    with pytest.raises(StartupRefused, match="starts processes on this machine"):
+        build_gateway(config)
+    assert open_files(tmp_path) == []
+
+
+def open_files(folder: Path) -> list[str]:
+    """Give the files below a folder that this program holds open."""
+    gc.collect()
+    held = [link.readlink() for link in Path("/proc/self/fd").iterdir() if link.exists()]
+    return [str(path) for path in held if path.is_relative_to(folder)]
 
 
 def test_each_gateway_leads_under_a_name_of_its_own(tmp_path: Path) -> None:
