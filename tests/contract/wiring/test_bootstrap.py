@@ -142,9 +142,10 @@ def test_a_gateway_without_its_back_end_leaves_the_database_closed(tmp_path: Pat
     config.state_dir.mkdir()
     upgrade(config.url)
 
-    with pytest.raises(StartupRefused, match="starts processes on this machine"):
+    with pytest.raises(StartupRefused, match="starts processes on this machine") as caught:
         build_gateway(config)
     assert open_files(tmp_path) == []
+    assert caught.value.pointer == "/backend"
 
 
 def open_files(folder: Path) -> list[str]:
