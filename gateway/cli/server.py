@@ -3,7 +3,7 @@
 import importlib.util
 import os
 import re
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -198,10 +198,9 @@ def db_app() -> typer.Typer:
         settings = _settings(database_url=url)
         from gateway.db import engine, migrations  # noqa: PLC0415 - server extra
 
-        database = engine.open_database(settings.url, pool_size=2)
-        migrations.check_head(database)
-        exits.say(f"fine: revision {migrations.current_revision(database)}")
-        database.close()
+        with closing(engine.open_database(settings.url, pool_size=2)) as database:
+            migrations.check_head(database)
+            exits.say(f"fine: revision {migrations.current_revision(database)}")
 
     @app.command("backup")
     def backup(

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,9 +31,11 @@ MOST_ROUNDS = 60
 
 
 @pytest.fixture
-def database(sqlite_url: str) -> Database:
+def database(sqlite_url: str) -> Iterator[Database]:
     """Give SQLite: what is tested here is when things are asked, not how they are stored."""
-    return open_database(sqlite_url)
+    opened = open_database(sqlite_url)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
