@@ -88,8 +88,8 @@ def _ours_first(fullness: Int64, own: list[int]) -> Int64:
 def _picks(pods: Int32, order: Int64, missing: int) -> list[tuple[int, int]]:
     """Give the first node that can take all that is missing, else those that can take most."""
     chosen: list[tuple[int, int]] = []
-    while missing:
-        most = int(pods.max(initial=0))
+    while missing and len(pods):
+        most = int(pods[pods.argmax()])
         if not most:
             break
         if missing <= most:

@@ -3,15 +3,24 @@
 Exact, and worked out once for a state. The number of pods is not limited by how many are asked for.
 """
 
+from operator import sub
 from typing import NamedTuple
 
 import numpy as np
 
 from gateway.core.devices.fleet import Int32, Int64
-from gateway.core.devices.selection import MANY_PODS, DeviceWish, choose_devices, pods_on
-from gateway.core.placing.states import NodeState, NodeStates, StateColumns
+from gateway.core.devices.selection import (
+    MANY_PODS,
+    Choice,
+    DeviceWish,
+    choose_devices,
+    pods_on,
+)
+from gateway.core.placing.states import NodeState, NodeStates
 
 FIRST_SIZE = 64
+Devices = tuple[int, int, int]
+"""A machine type with its free GPUs and NICs."""
 
 
 class PodShape(NamedTuple):
@@ -41,10 +50,14 @@ class PodFits:
         wanted = np.array((shape.wish.gpus, shape.wish.nics, *shape.need), dtype=np.int64)
         (self._asked,) = wanted.nonzero()
         self._amounts: Int64 = wanted[self._asked]
+        self._pairs = list(zip(self._asked.tolist(), self._amounts.tolist(), strict=True))
+        self._is_special = bool(shape.ports) or shape.wish.is_near
         self._most = MANY_PODS if shape.is_known else 0
         self._pods: Int32 = np.zeros(FIRST_SIZE, dtype=np.int32)
         self._known = 0
-        self._near: dict[tuple[int, int, int], int] = {}
+        # Many states have the same devices free and differ in the rest.
+        self._near: dict[Devices, int] = {}
+        self._choices: dict[tuple[int, int, int, int], Choice | None] = {}
         self._taken: dict[tuple[int, int], Taken] = {}
 
     def pods(self) -> Int32:
@@ -69,47 +82,63 @@ class PodFits:
             state.gpu_free & ~gpu_mask,
             state.nic_free & ~nic_mask,
             state.ports | self.shape.ports,
-            tuple(free - need for free, need in zip(state.free, self.shape.need, strict=True)),
+            tuple(map(sub, state.free, self.shape.need)),
         )
 
     def _take(self, state: NodeState, count: int) -> Taken:
         masks: list[tuple[int, int]] = []
-        machine = self.states.machines[state.machine]
         for siblings in reversed(range(count)):
-            wish = self.shape.wish._replace(siblings=siblings)
-            choice = choose_devices(machine, state.gpu_free, state.nic_free, wish)
+            choice = self._choose((state.machine, state.gpu_free, state.nic_free), siblings)
             if choice is None:
                 break
             masks.append((choice.gpu_mask, choice.nic_mask))
             state = self.less(state, choice.gpu_mask, choice.nic_mask)
         return Taken(tuple(masks), self.states.number_of(state))
 
+    def _choose(self, free: Devices, siblings: int) -> Choice | None:
+        key = (*free, siblings)
+        if key not in self._choices:
+            wish = self.shape.wish._replace(siblings=siblings)
+            machine = self.states.machines[free[0]]
+            self._choices[key] = choose_devices(machine, *free[1:], wish)
+        return self._choices[key]
+
     def _count_new(self, count: int) -> None:
         if count > len(self._pods):
-            larger = np.zeros(max(count, 2 * len(self._pods)), dtype=np.int32)
+            larger = np.zeros(2 * count, dtype=np.int32)
             larger[: self._known] = self._pods[: self._known]
             self._pods = larger
-        counts = self.states.counts(self._known)[:, self._asked]
-        pods = (counts // self._amounts).min(axis=1, initial=self._most)
-        if self.shape.ports:
-            self._limit_by_ports(pods)
-        if self.shape.wish.is_near:
-            self._limit_by_nearness(pods, self.states.columns(self._known))
-        self._pods[self._known : count] = pods
+        if count == self._known + 1:
+            self._pods[self._known] = self._count_one(self.states.states[self._known])
+        else:
+            self._pods[self._known : count] = self._count_many(self._known)
         self._known = count
 
-    def _limit_by_ports(self, pods: Int64) -> None:
-        np.minimum(pods, 1, out=pods)
-        for index in np.flatnonzero(pods).tolist():
-            if self.states.states[self._known + index].ports & self.shape.ports:
-                pods[index] = 0
+    def _count_many(self, first: int) -> Int64:
+        counts = self.states.counts(first)[:, self._asked]
+        pods: Int64 = (counts // self._amounts).min(axis=1, initial=self._most)
+        if self._is_special:
+            for index in pods.nonzero()[0].tolist():
+                pods[index] = self._limited(self.states.states[first + index], int(pods[index]))
+        return pods
 
-    def _limit_by_nearness(self, pods: Int64, columns: StateColumns) -> None:
-        # Many states differ in what does not matter here.
-        for index in np.flatnonzero(pods).tolist():
-            place = int(columns.machine[index]), int(columns.gpu_free[index])
-            key = (*place, int(columns.nic_free[index]))
-            if key not in self._near:
-                machine = self.states.machines[key[0]]
-                self._near[key] = pods_on(machine, key[1], key[2], self.shape.wish)
-            pods[index] = min(int(pods[index]), self._near[key])
+    def _count_one(self, state: NodeState) -> int:
+        """Give the same for one state without the cost of arrays."""
+        counts = (state.gpu_free.bit_count(), state.nic_free.bit_count(), *state.free)
+        pods = self._most
+        for column, amount in self._pairs:
+            pods = min(pods, counts[column] // amount)
+        # Foreign use may leave less than nothing.
+        pods = max(pods, 0)
+        return self._limited(state, pods) if self._is_special and pods else pods
+
+    def _limited(self, state: NodeState, pods: int) -> int:
+        """Give how many are left when host ports and the nearness of devices count too."""
+        if self.shape.ports:
+            pods = 0 if state.ports & self.shape.ports else 1
+        if not self.shape.wish.is_near:
+            return pods
+        key = (state.machine, state.gpu_free, state.nic_free)
+        if key not in self._near:
+            self._near[key] = pods_on(self.states.machines[key[0]], *key[1:], self.shape.wish)
+        return min(pods, self._near[key])

@@ -34,7 +34,6 @@ class NodeState(NamedTuple):
 class StateColumns(NamedTuple):
     """States as columns, in order of number."""
 
-    machine: Int64
     gpu_free: Int64
     nic_free: Int64
     free: Int64
@@ -52,7 +51,7 @@ class NodeStates:
         """By state: the smaller, the less is free; GPUs count first, then CPU."""
         self._cpu = resources.index(CPU) if CPU in resources else None
         self._number_of: dict[NodeState, int] = {}
-        self._table: Int64 = np.zeros((FIRST_SIZE, 3 + len(resources)), dtype=np.int64)
+        self._table: Int64 = np.zeros((FIRST_SIZE, 2 + len(resources)), dtype=np.int64)
         self._counts: Int64 = np.zeros((FIRST_SIZE, 2 + len(resources)), dtype=np.int64)
         self._filled = 0
 
@@ -74,14 +73,14 @@ class NodeStates:
         """Give the numbers of many states."""
         return np.fromiter(map(self.number_of, states), dtype=np.int32)
 
-    def columns(self, first: int = 0) -> StateColumns:
-        """Give the states from this number on as columns."""
+    def columns(self) -> StateColumns:
+        """Give all states as columns."""
         self._fill()
-        rows = self._table[first : self._filled]
-        return StateColumns(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:])
+        rows = self._table[: self._filled]
+        return StateColumns(rows[:, 0], rows[:, 1], rows[:, 2:])
 
-    def counts(self, first: int = 0) -> Int64:
-        """Give what can be counted off: free GPUs, free NICs, then each resource; none below 0."""
+    def counts(self, first: int) -> Int64:
+        """Give what states from this number on have of GPUs, NICs and each resource, at least 0."""
         self._fill()
         return self._counts[first : self._filled]
 
@@ -95,12 +94,11 @@ class NodeStates:
             self._counts = _longer(self._counts, 2 * count)
         new = slice(self._filled, count)
         self._table[new] = [
-            (state.machine, state.gpu_free, state.nic_free, *state.free)
-            for state in self.states[new]
+            (state.gpu_free, state.nic_free, *state.free) for state in self.states[new]
         ]
-        self._counts[new, :2] = np.bitwise_count(self._table[new, 1:3])
+        self._counts[new, :2] = np.bitwise_count(self._table[new, :2])
         # Foreign use may leave less than nothing.
-        self._counts[new, 2:] = np.maximum(self._table[new, 3:], 0)
+        self._counts[new, 2:] = np.maximum(self._table[new, 2:], 0)
         self._filled = count
 
 
