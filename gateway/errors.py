@@ -16,7 +16,8 @@
     ├── Conflict                  409
     │   ├── InvalidTransition          the verb does not apply in this state
     │   ├── StaleVersion               somebody was faster
-    │   └── NameTaken                  a live job of that name exists in the namespace
+    │   ├── NameTaken                  a live job of that name exists in the namespace
+    │   └── OverCap                    the queue takes no more, or none so large
     ├── Overloaded                429
     ├── Unavailable               503  try again later
     │   ├── DatabaseUnavailable
@@ -167,6 +168,12 @@ class NameTaken(Conflict):
     """A live job of this name exists in the namespace."""
 
     code = "name_taken"
+
+
+class OverCap(Conflict):
+    """A cap of the queue does not let this in; asking again at once gives the same answer."""
+
+    code = "over_cap"
 
 
 class Overloaded(GatewayError):

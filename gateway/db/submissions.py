@@ -5,7 +5,7 @@ Taken names and keys are left out by the database, and told by what is missing a
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Integer, select
 from gateway.core.jobs.request import RequestClass
 from gateway.db.engine import Database, Row, Writer
 from gateway.db.jobs import intern_class
-from gateway.db.tables import jobs, namespace_defaults, queues
+from gateway.db.tables import jobs, namespace_defaults, priority_classes, queues
 
 MOST_CLASSES = 10_000
 MOST_ROWS = 128
@@ -24,11 +24,15 @@ MOST_ROWS = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueBook:
-    """Queues by name and namespaces' default queues, at one generation of the definitions."""
+    """What a job meets of the definitions, at one generation of them."""
 
     generation: int = -1
     queues: Mapping[str, Row] = field(default_factory=dict)
+    """By name."""
     defaults: Mapping[str, str] = field(default_factory=dict)
+    """Namespaces' default queues."""
+    classes: Mapping[str, int] = field(default_factory=dict)
+    """Values of priority classes."""
 
 
 @dataclass(slots=True)
@@ -62,7 +66,22 @@ def _read_book(connection: Connection, generation: int) -> QueueBook:
         generation=generation,
         queues={row["name"]: row for row in connection.execute(select(queues)).mappings()},
         defaults={row.namespace: row.queue for row in defaults},
+        classes=class_values(connection),
     )
+
+
+def class_values(connection: Connection, locked: Collection[str] = ()) -> dict[str, int]:
+    """Give the values of priority classes; of the locked ones alone if any are named.
+
+    Those stay what they are until the transaction ends: a class that is changed at the same time
+    changes the jobs that have it, and must find every one.
+    """
+    statement = select(priority_classes.c.name, priority_classes.c.value)
+    if locked:
+        statement = statement.where(priority_classes.c.name.in_(locked))
+        # In one order, or two transactions could wait for each other. SQLite has one writer.
+        statement = statement.order_by(priority_classes.c.name).with_for_update(read=True)
+    return {row.name: row.value for row in connection.execute(statement)}
 
 
 class NewJob(NamedTuple):
@@ -87,6 +106,11 @@ class NewJob(NamedTuple):
     run_timeout_seconds: int | None
     start_timeout_seconds: int
     submitted_us: int
+    priority_class: str = ""
+    rank: int = 0
+    eligible_us: int = 0
+    deadline_us: int = 0
+    expected_seconds: int = 0
 
 
 def insert_jobs(writer: Writer, rows: Sequence[NewJob]) -> set[str]:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import MAXYEAR, UTC, datetime
 from typing import Any, Final
 
 from gateway.core.vocabulary import LABEL_PREFIX, Guarantee, PairRule
@@ -137,8 +137,10 @@ def _time(spot: Spot) -> str:
     try:
         # Without a zone it would be another instant on every machine that reads it. Kept as text,
         # so that reading it again gives the same digest.
-        is_aware = datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
+        at = datetime.fromisoformat(text)
+        # In UTC, for near the ends of the calendar only that has a year that no date can hold.
+        is_aware = at.tzinfo is not None and at.astimezone(UTC).year < MAXYEAR
+    except (ValueError, OverflowError):
         is_aware = False
     if not is_aware:
         raise spot.refuse(
@@ -171,13 +173,7 @@ FIELDS: Final = {
         Field(name="pair", read=_choice(*PairRule)),
         Field(name="pair_required", read=Spot.flag),
         Field(name="min_available", read=_whole(1, 2**31 - 1)),
-        Field(
-            name="priority_class",
-            read=_text,
-            is_text=True,
-            neutral=(),
-            hint="use priority, a whole number: higher runs sooner inside the queue",
-        ),
+        Field(name="priority_class", read=dns_label, is_text=True),
         Field(name="flavors", read=_list, neutral=([],), hint="use a nodeSelector"),
         Field(name="nics_per_gpu", read=_number, neutral=(), hint="ask for rdma NICs per pod"),
         Field(name="nics", read=_whole(0, 64), neutral=(), hint="ask for rdma NICs per pod"),
@@ -193,7 +189,7 @@ FIELDS: Final = {
         ),
         Field(name="topology_mode", read=_choice("required", "preferred"), neutral=()),
         Field(name="topology_slice_size", read=_whole(1, 2**31 - 1), neutral=()),
-        Field(name="not_before_at", read=_time, neutral=(), hint="submit with hold, and release"),
+        Field(name="not_before_at", read=_time),
         Field(name="retries_limit", read=_whole(0, 1000), neutral=(0,), hint=_GATEWAY_RETRIES),
         Field(name="retries_interval_seconds", read=_number, neutral=(30,), hint=_GATEWAY_RETRIES),
         Field(name="retries_backoff", read=_number, neutral=(2,), hint=_GATEWAY_RETRIES),
@@ -204,8 +200,8 @@ FIELDS: Final = {
             hint=_GATEWAY_RETRIES,
         ),
         Field(name="retries_on", read=_list, neutral=([],), hint=_GATEWAY_RETRIES),
-        Field(name="deadline_at", read=_time, neutral=(), hint="use priority"),
-        Field(name="expected_seconds", read=_SECONDS, neutral=(), hint="use run_timeout_seconds"),
+        Field(name="deadline_at", read=_time),
+        Field(name="expected_seconds", read=_SECONDS),
         Field(
             name="depends_on",
             read=_list,

@@ -33,13 +33,17 @@ from gateway.manifests.reading import Source, read_documents
 from gateway.manifests.safety import check_reserved, check_safety
 from gateway.manifests.short_form import render
 from gateway.manifests.spot import Spot
-from gateway.schemas.job_spec import JobSpec, PodSet
+from gateway.schemas.job_spec import LATER_FIELDS, JobSpec, PodSet
 
 _DEFAULTS = ReadOptions()
 _SPEC_FIELDS = (
     "queue",
     "priority",
+    "priority_class",
     "hold",
+    "not_before_at",
+    "deadline_at",
+    "expected_seconds",
     "queue_timeout_seconds",
     "run_timeout_seconds",
     "start_timeout_seconds",
@@ -108,9 +112,11 @@ def canonical(spec: JobSpec) -> str:
     """Give a JobSpec as canonical JSON: sorted keys, no spaces."""
     # Idempotency keys are compared by this text, also across replicas of two versions. Another form
     # would make every repeated submit look like another body.
-    return json.dumps(
-        spec.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=False
-    )
+    fields = spec.model_dump(mode="json")
+    for name in LATER_FIELDS:
+        if not fields[name]:
+            del fields[name]
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _manifest_of(

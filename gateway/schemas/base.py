@@ -11,6 +11,7 @@ DnsLabel = Annotated[
 ]
 """A Kubernetes DNS label: lower case, digits, dashes; at most 63."""
 JsonObject = dict[str, Any]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Timestamp = AwareDatetime
 """An instant with a time zone; answers are always UTC."""
 
@@ -38,7 +39,13 @@ class Page(View):
     next_cursor: str = ""
 
 
+def micros_of(at: datetime) -> int:
+    """Give microseconds since the epoch of an aware time; negative before 1970."""
+    # Whole numbers all the way: a float of seconds rounds away the last digits.
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
 def instant(micros: int) -> datetime:
     """Give the UTC instant of microseconds since the epoch."""
     # Not `fromtimestamp`: a float of seconds has no room for microseconds far from the epoch.
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    return _EPOCH + timedelta(microseconds=micros)

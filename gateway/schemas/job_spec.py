@@ -12,6 +12,10 @@ from pydantic import Field
 from gateway.core.vocabulary import PairRule
 from gateway.schemas.base import JsonObject, WireModel
 
+LATER_FIELDS = ("priority_class", "not_before_at", "deadline_at", "expected_seconds")
+"""Fields of later releases: left out of the digest while they say nothing, so that an idempotency
+key that was used before an upgrade still meets the same body."""
+
 
 class NodeRequirement(WireModel):
     """One expression over node labels."""
@@ -58,7 +62,15 @@ class JobSpec(WireModel):
     queue: str = ""
     """Empty until the service fills in the namespace's default queue."""
     priority: int = Field(default=0, ge=-1_000_000_000, le=1_000_000_000)
+    priority_class: str = ""
+    """One that the queue allows; empty for none."""
     hold: bool = False
+    not_before_at: str | None = None
+    """RFC 3339 as it was written: another spelling of the same instant is another body."""
+    deadline_at: str | None = None
+    """For the order only: a job that misses it still runs."""
+    expected_seconds: int | None = Field(default=None, ge=1)
+    """How long it is expected to run."""
     # None waits for ever. 0 would be a job that has failed before anybody looked at it.
     queue_timeout_seconds: int | None = Field(default=None, ge=1)
     run_timeout_seconds: int | None = Field(default=None, ge=1)

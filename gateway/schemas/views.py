@@ -27,6 +27,7 @@ class JobView(View):
     queue: str
     user: str
     priority: int
+    priority_class: str = ""
     state: JobState
     reason: Reason | None = None
     """Why it waits; None unless pending, held or reserved."""
@@ -42,6 +43,9 @@ class JobView(View):
     started_at: Timestamp | None = None
     """All pods ready."""
     ended_at: Timestamp | None = None
+    not_before_at: Timestamp | None = None
+    deadline_at: Timestamp | None = None
+    expected_seconds: int | None = None
     exit_code: int | None = None
     guarantee: Guarantee | None = None
     version: int

@@ -5,6 +5,7 @@ date. The jobs of a batch or of a commit group mostly share one.
 """
 
 import secrets
+from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from gateway.core.jobs.request import RequestClass
 from gateway.core.vocabulary import JobState, Reason
 from gateway.db.submissions import NewJob, QueueBook
 from gateway.manifests.remembering import Known, ReadJob, text_parts
+from gateway.schemas.base import micros_of
 from gateway.schemas.job_spec import JobSpec
 from gateway.service.choosing import resolve
 from gateway.service.context import Caller, Gateway
@@ -52,7 +54,8 @@ class Alike:
         class_id = gateway.remembered.class_ids.get(request)
         if class_id is None or not is_known_to_fit(gateway, spec.queue, request):
             raise Unjudged(spec.queue, request)
-        self._row = _row_without_name(spec, class_id, example.caller.name)
+        row = _row_without_name(spec, class_id, example.caller.name)
+        self._row = row._replace(rank=book.classes.get(spec.priority_class, 0))
         self._spec_parts = text_parts(spec)
         self._labels = spec.labels
 
@@ -131,4 +134,13 @@ def _row_without_name(spec: JobSpec, class_id: int, user: str) -> NewJob:
         run_timeout_seconds=spec.run_timeout_seconds,
         start_timeout_seconds=spec.start_timeout_seconds,
         submitted_us=0,
+        priority_class=spec.priority_class,
+        eligible_us=max(0, _micros(spec.not_before_at)),
+        # At least 1, for 0 is none: a deadline before 1970 is one that is missed.
+        deadline_us=0 if spec.deadline_at is None else max(1, _micros(spec.deadline_at)),
+        expected_seconds=spec.expected_seconds or 0,
     )
+
+
+def _micros(text: str | None) -> int:
+    return 0 if text is None else micros_of(datetime.fromisoformat(text))

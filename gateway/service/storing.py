@@ -4,17 +4,18 @@ One pass decides from what is remembered, one statement inserts, and only what t
 is looked at again. Nothing here judges a manifest or the fleet.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Connection, Row, Writer
-from gateway.db.submissions import NewJob, insert_jobs
-from gateway.errors import GatewayError, KeyReused, NameTaken
+from gateway.db.submissions import NewJob, QueueBook, insert_jobs
+from gateway.errors import GatewayError, KeyReused, NameTaken, OverCap
 from gateway.schemas.views import JobView
-from gateway.service.alike import Alike, Checked, Kinds, Unjudged
+from gateway.service.alike import Checked, Kinds, Unjudged
 from gateway.service.choosing import unknown_queue
 from gateway.service.presenting import job_view
+from gateway.service.rationing import Room, room_for, with_ranks
 
 
 class Submitted(NamedTuple):
@@ -35,27 +36,64 @@ class Submitted(NamedTuple):
 def store(writer: Writer, batch: Sequence[Checked]) -> list[Submitted | Exception]:
     """Insert these jobs with their first events; gives for each what came of it.
 
-    Errors: InvalidInput and Denied for the queue, NameTaken, KeyReused, Unjudged.
+    Errors: InvalidInput and Denied for the queue, OverCap, NameTaken, KeyReused, Unjudged.
     """
-    outcomes: dict[int, Submitted | Exception] = {}
-    rows: dict[int, tuple[Alike, NewJob]] = {}
-    kinds = Kinds(batch[0].gateway.remembered.queues(writer.connection, writer.generation))
+    book = batch[0].gateway.remembered.queues(writer.connection, writer.generation)
+    kinds = Kinds(book)
+    rows: dict[int, NewJob] = {}
+    refused: dict[int, Exception] = {}
     for index, checked in enumerate(batch):
         try:
-            kind = kinds.of(checked)
-            rows[index] = kind, kind.row(checked)
+            rows[index] = kinds.of(checked).row(checked)
         except (GatewayError, Unjudged) as error:
-            # Keys are looked up for the others only where the insert says so: most jobs are new.
-            outcomes[index] = _earlier(writer.connection, checked, error)
-    inserted = insert_jobs(writer, [row for _, row in rows.values()])
-    for index, (kind, row) in rows.items():
-        if row.uid in inserted:
-            # Every job begins with version 1, which is why its row need not be read back.
-            outcomes[index] = Submitted(row.uid, 1, is_new=True, text=kind.text(row))
-        else:
-            why = _why_left_out(writer.connection, row)
-            outcomes[index] = _earlier(writer.connection, batch[index], why)
-    return [outcomes[index] for index in range(len(batch))]
+            refused[index] = error
+    inserted, left_out = _insert(writer, book, rows)
+    refused |= left_out
+    return [
+        # Every job begins with version 1, which is why its row need not be read back.
+        Submitted(inserted[index].uid, 1, is_new=True, text=kinds.of(checked).text(inserted[index]))
+        if index in inserted
+        # Keys are looked up only for what is not stored: most jobs are new.
+        else _earlier(writer.connection, checked, refused[index])
+        for index, checked in enumerate(batch)
+    ]
+
+
+def _insert(
+    writer: Writer, book: QueueBook, rows: Mapping[int, NewJob]
+) -> tuple[dict[int, NewJob], dict[int, Exception]]:
+    """Insert what classes and caps let in; gives what was stored and why the others were not."""
+    ranked = with_ranks(writer, rows)
+    refused: dict[int, Exception] = {
+        index: row for index, row in ranked.items() if isinstance(row, Exception)
+    }
+    waiting = {index: row for index, row in ranked.items() if isinstance(row, NewJob)}
+    room = room_for(writer, book, waiting.values())
+    inserted: dict[int, NewJob] = {}
+    while waiting:
+        taken, over_cap = _take(room, waiting)
+        stored = insert_jobs(writer, list(taken.values()))
+        left_out = {index: row for index, row in taken.items() if row.uid not in stored}
+        inserted |= {index: row for index, row in taken.items() if row.uid in stored}
+        for index, row in left_out.items():
+            room.give_back(row.queue, row.user_name)
+            refused[index] = _why_left_out(writer.connection, row)
+        refused |= over_cap
+        # A job that was there already took nobody's room: those that it kept out try again.
+        waiting = {index: waiting[index] for index in over_cap} if left_out else {}
+    return inserted, refused
+
+
+def _take(room: Room, rows: Mapping[int, NewJob]) -> tuple[dict[int, NewJob], dict[int, Exception]]:
+    taken: dict[int, NewJob] = {}
+    refused: dict[int, Exception] = {}
+    for index, row in rows.items():
+        try:
+            room.take(row.queue, row.user_name)
+            taken[index] = row
+        except OverCap as error:
+            refused[index] = error
+    return taken, refused
 
 
 def name_taken(namespace: str, name: str) -> NameTaken:

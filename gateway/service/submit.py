@@ -16,6 +16,7 @@ from gateway.service.choosing import queue_of, resolve
 from gateway.service.context import Caller, Gateway
 from gateway.service.feasibility import require_possible
 from gateway.service.gangs import request_of, totals_of
+from gateway.service.rationing import Room
 from gateway.service.storing import Submitted, name_taken, store
 
 __all__ = ["Submitted", "plan", "submit", "submit_batch"]
@@ -30,6 +31,7 @@ def submit(gateway: Gateway, caller: Caller, job: JobSpec | ReadJob, key: str | 
         InvalidInput: unknown queue, or the queue refuses the namespace.
         NeverFits: no place of the fleet, or no quota, could ever hold the gang.
         NameTaken: a live job of that name exists in the namespace.
+        OverCap: the queue takes no more jobs, or none of this size.
         KeyReused: the key was used with another body.
     """
     read = job if isinstance(job, ReadJob) else alone(job)
@@ -76,6 +78,7 @@ def plan(gateway: Gateway, caller: Caller, spec: JobSpec) -> PlanView:
     with gateway.database.read() as connection:
         book = gateway.remembered.queues(connection, read_generation(connection))
         resolved = resolve(book, spec)
+        Room(connection, book, [(resolved.queue, caller.name)]).take(resolved.queue, caller.name)
         taken = job_rows.find_live_name(connection, spec.namespace, spec.name)
     require_possible(gateway, resolved.queue, request_of(spec))
     if taken is not None:

@@ -5,6 +5,7 @@ get their user and instants from their attempts, so that budgets count what ran 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -19,20 +20,20 @@ Json = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
-def _number(name: str) -> sa.Column[int]:
+def _number(name: str) -> sa.Column[Any]:
     return sa.Column(name, sa.BigInteger(), server_default="0", nullable=False)
 
 
-def _text(name: str, length: int, default: str = "") -> sa.Column[str]:
+def _text(name: str, length: int, default: str = "") -> sa.Column[Any]:
     given = sa.text(f"'{default}'")
     return sa.Column(name, sa.String(length=length), server_default=given, nullable=False)
 
 
-def _json(name: str, default: str) -> sa.Column[object]:
+def _json(name: str, default: str) -> sa.Column[Any]:
     return sa.Column(name, Json, server_default=sa.text(f"'{default}'"), nullable=False)
 
 
-def _columns() -> dict[str, tuple[sa.Column[object], ...]]:
+def _columns() -> dict[str, tuple[sa.Column[Any], ...]]:
     """Give the new columns of each table; a column belongs to one statement only."""
     return {
         "queues": (

@@ -33,6 +33,10 @@ def columns(**changes: Any) -> dict[str, Any]:
         "state": "pending",
         "reason": None,
         "submitted_us": 5,
+        "priority_class": "high",
+        "eligible_us": 7,
+        "deadline_us": 0,
+        "expected_seconds": 60,
         **changes,
     }
 

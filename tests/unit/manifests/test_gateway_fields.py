@@ -31,6 +31,7 @@ def with_policy(**policy: Any) -> dict[str, Any]:
         ({"schedulingPolicy": {"queue": "q"}}, "queue", "q"),
         ({"schedulingPolicy": {"scheduleTimeoutSeconds": 5}}, "queue_timeout_seconds", 5),
         ({"schedulingPolicy": {"minAvailable": 1}}, "priority", 0),
+        ({"schedulingPolicy": {"priorityClass": "high"}}, "priority_class", "high"),
     ],
 )
 def test_the_operators_own_places_are_honoured(
@@ -43,6 +44,11 @@ def test_the_operators_own_places_are_honoured(
     ("policy", "annotation", "place"),
     [
         ({"suspend": True}, {"hold": "false"}, "suspend"),
+        (
+            {"schedulingPolicy": {"priorityClass": "high"}},
+            {"priority_class": "low"},
+            "schedulingPolicy/priorityClass",
+        ),
         (
             {"activeDeadlineSeconds": 60},
             {"run_timeout_seconds": "61"},
@@ -145,7 +151,6 @@ def test_wrong_overrides_are_refused(overrides: dict[str, Any], pointer: str, hi
 
 
 UNBUILT = {
-    "priority_class": "high",
     "flavors": ["h100"],
     "nics_per_gpu": 0.5,
     "nics": 2,
@@ -155,14 +160,11 @@ UNBUILT = {
     "topology_level": "rack",
     "topology_mode": "required",
     "topology_slice_size": 4,
-    "not_before_at": "2030-01-01T00:00:00Z",
     "retries_limit": 1,
     "retries_interval_seconds": 31,
     "retries_backoff": 1.5,
     "retries_max_interval_seconds": 60,
     "retries_on": ["infrastructure"],
-    "deadline_at": "2030-01-01T00:00:00+02:00",
-    "expected_seconds": 60,
     "depends_on": [{"job": "a"}],
     "array_indices": "0-9",
     "array_max_parallel": 2,
@@ -206,6 +208,10 @@ def test_every_field_is_either_built_or_told_here() -> None:
     assert built == {
         "queue",
         "priority",
+        "priority_class",
+        "not_before_at",
+        "deadline_at",
+        "expected_seconds",
         "hold",
         "queue_timeout_seconds",
         "run_timeout_seconds",

@@ -113,7 +113,6 @@ def test_a_wrong_field_of_the_job_is_refused_with_its_place(
     [
         (scheduled(minResources={"cpu": 1}), "runPolicy/schedulingPolicy/minResources"),
         (scheduled(minAvailable=2), "runPolicy/schedulingPolicy/minAvailable"),
-        (scheduled(priorityClass="high"), "runPolicy/schedulingPolicy/priorityClass"),
         (elastic(metrics=[{"type": "Resource"}]), "elasticPolicy/metrics"),
         (elastic(metrics=[]), "elasticPolicy/metrics"),
         (elastic(minReplicas=1, maxReplicas=2), "elasticPolicy/minReplicas"),

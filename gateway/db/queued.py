@@ -1,0 +1,48 @@
+"""Counts of waiting jobs that caps are compared with, and the lock that keeps them true.
+
+Counted in the storing transaction: a number that was read before it may be wrong by then.
+"""
+
+from collections.abc import Collection
+
+from sqlalchemy import Connection, func, select, tuple_
+
+from gateway.core.vocabulary import JobState
+from gateway.db.engine import Writer
+from gateway.db.tables import jobs, queues
+
+Place = tuple[str, str]
+"""A queue and one of its users; an empty user stands for all."""
+QUEUED = (JobState.PENDING.value, JobState.HELD.value)
+"""Held jobs count: else whoever submits held ones and releases them has no cap."""
+
+
+def lock_queues(writer: Writer, names: Collection[str]) -> None:
+    """Let nobody else store into these queues until the transaction ends.
+
+    On SQLite nobody can anyway. On PostgreSQL the lock still lets foreign keys be checked; a
+    statement after it sees what was committed while it was waited for.
+    """
+    if writer.is_sqlite:
+        return
+    # Sorted: two transactions that lock two queues each must not wait for each other.
+    statement = select(queues.c.name).where(queues.c.name.in_(names)).order_by(queues.c.name)
+    writer.connection.execute(statement.with_for_update(key_share=True))
+
+
+def count_queued(connection: Connection, places: Collection[Place]) -> dict[Place, int]:
+    """Give the number of waiting jobs of each place; places without any are missing."""
+    is_queued = jobs.c.state.in_(QUEUED)
+    whole = [queue for queue, user in places if not user]
+    of_users = [place for place in places if place[1]]
+    found: dict[Place, int] = {}
+    if whole:
+        statement = select(jobs.c.queue, func.count()).group_by(jobs.c.queue)
+        rows = connection.execute(statement.where(is_queued, jobs.c.queue.in_(whole)))
+        found.update({(queue, ""): number for queue, number in rows})
+    if of_users:
+        place = (jobs.c.queue, jobs.c.user_name)
+        counted = select(*place, func.count()).group_by(*place)
+        rows_of_users = connection.execute(counted.where(is_queued, tuple_(*place).in_(of_users)))
+        found.update({(queue, user): number for queue, user, number in rows_of_users})
+    return found
