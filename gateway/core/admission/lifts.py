@@ -202,17 +202,15 @@ def _room_words(question: Question, change: Change) -> Iterator[str]:
 def _lacking(question: Question, fit: Fit, row: int) -> dict[str, int]:
     """Give what the pods placed on a node need beyond what is free there."""
     room = question.scene.room
-    lacking = {
-        name: -amount
-        for name, amount in zip(room.fleet.resources, room.free[row].tolist(), strict=True)
-    }
+    state = room.state(row)
+    lacking = {name: -amount for name, amount in zip(room.fleet.resources, state.free, strict=True)}
     lacking[GPU] = lacking[RDMA] = 0
     for pod_set in question.request.pod_sets:
         for place in fit.places[pod_set.name]:
             if place.row != row:
                 continue
-            lacking[GPU] += (place.gpu_mask & ~int(room.gpu_free[row])).bit_count()
-            lacking[RDMA] += (place.nic_mask & ~int(room.nic_free[row])).bit_count()
+            lacking[GPU] += (place.gpu_mask & ~state.gpu_free).bit_count()
+            lacking[RDMA] += (place.nic_mask & ~state.nic_free).bit_count()
             for name, amount in zip(room.fleet.resources, room.need(pod_set).tolist(), strict=True):
                 lacking[name] += amount
     return lacking
