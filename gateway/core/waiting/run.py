@@ -1,0 +1,76 @@
+"""A sorted run of jobs with a heap of newcomers: the order of one part of a line.
+
+Inserting into a sorted million costs as much as moving it, so newcomers stay in a small heap until
+they are worth merging. Jobs that left are skipped when they come up.
+"""
+
+from collections.abc import Iterator
+from heapq import heappop, heappush, merge
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gateway.core.waiting.table import JobTable
+
+Entry = tuple[int, int, int, int]
+"""(key, instant of submission, job, slot): sorts in the order of the run."""
+MOST_NEWCOMERS: Final = 512
+
+
+class SortedRun:
+    """Slots in order; says which comes first, and walks along without changing anything."""
+
+    def __init__(self, table: JobTable, stage: int) -> None:
+        """Start empty; a job that was taken in stands here as long as its stage is this one."""
+        self.table = table
+        self.stage = stage
+        self._order: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
+        self._start = 0
+        self._newcomers: list[Entry] = []
+
+    def add(self, slots: NDArray[np.int64]) -> None:
+        """Take jobs in."""
+        if len(slots) + len(self._newcomers) > MOST_NEWCOMERS:
+            self._merge(slots)
+            return
+        for slot in slots.tolist():
+            heappush(self._newcomers, self.entry(slot))
+
+    def first(self) -> Entry | None:
+        """Give the job that comes first; those that left are forgotten on the way."""
+        order, stages = self._order, self.table.stage
+        while self._start < len(order) and stages[order[self._start]] != self.stage:
+            self._start += 1
+        while self._newcomers and stages[self._newcomers[0][3]] != self.stage:
+            heappop(self._newcomers)
+        if self._start == len(order):
+            return self._newcomers[0] if self._newcomers else None
+        settled = self.entry(int(order[self._start]))
+        return min(settled, self._newcomers[0]) if self._newcomers else settled
+
+    def walk(self) -> Iterator[Entry]:
+        """Give all jobs in order."""
+        settled = map(self.entry, self._order[self._start :])
+        entries = merge(settled, sorted(self._newcomers)) if self._newcomers else settled
+        stages = self.table.stage
+        return (entry for entry in entries if stages[entry[3]] == self.stage)
+
+    def entry(self, slot: int) -> Entry:
+        """Give what a slot is ordered by."""
+        table = self.table
+        return (
+            int(table.key[slot]),
+            int(table.submitted_us[slot]),
+            int(table.job_id[slot]),
+            int(slot),
+        )
+
+    def _merge(self, slots: NDArray[np.int64]) -> None:
+        """Sort everything that is still here together."""
+        table = self.table
+        new = np.array([entry[3] for entry in self._newcomers], dtype=np.int64)
+        every = np.concatenate([self._order[self._start :], slots, new])
+        every = np.unique(every[table.stage[every] == self.stage]).astype(np.int32)
+        keys = (table.job_id[every], table.submitted_us[every], table.key[every])
+        self._order, self._start, self._newcomers = every[np.lexsort(keys)], 0, []

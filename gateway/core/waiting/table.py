@@ -1,0 +1,175 @@
+"""Waiting jobs by slot: plain columns that grow at their end, because a million must stay cheap.
+
+A changed job gets a new slot and leaves its old one, so that whoever remembers a slot can tell that
+it is stale. Slots that nobody needs are given back when the lines are laid out anew.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+GONE: Final = -1
+PARKED: Final = -2
+"""Waits for an instant before which it must not be considered."""
+_SMALLEST: Final = 64
+
+
+class NewJob(NamedTuple):
+    """A waiting job as it comes from the database; instants in microseconds, UTC."""
+
+    job_id: int
+    version: int
+    queue: str
+    class_id: int
+    user: str
+    priority: int
+    rank: int
+    submitted_us: int
+    eligible_us: int = 0
+    deadline_us: int = 0
+    expected_seconds: int = 0
+
+
+_COLUMNS: Final = {
+    "job_id": np.int64,
+    "version": np.int32,
+    "queue": np.int32,
+    "class_id": np.int32,
+    "user": np.int32,
+    "priority": np.int32,
+    "rank": np.int32,
+    "submitted_us": np.int64,
+    "key": np.int64,
+    "stage": np.int8,
+}
+_RARE: Final = ("eligible_us", "deadline_us", "expected_seconds")
+"""Few jobs have these, so a column of a million zeros would be a waste."""
+
+
+class JobTable:
+    """Columns of jobs by slot. `stage` is where a job stands, or GONE or PARKED."""
+
+    job_id: NDArray[np.int64]
+    version: NDArray[np.int32]
+    queue: NDArray[np.int32]
+    class_id: NDArray[np.int32]
+    user: NDArray[np.int32]
+    priority: NDArray[np.int32]
+    rank: NDArray[np.int32]
+    submitted_us: NDArray[np.int64]
+    key: NDArray[np.int64]
+    stage: NDArray[np.int8]
+
+    def __init__(self) -> None:
+        """Start empty."""
+        for name, kind in _COLUMNS.items():
+            setattr(self, name, np.zeros(_SMALLEST, dtype=kind))
+        self.count = 0
+        self.gone = 0
+        self.names: dict[str, dict[str, int]] = {"queue": {}, "user": {}}
+        self.words: dict[str, list[str]] = {"queue": [], "user": []}
+        self.eligible_us: dict[int, int] = {}
+        self.deadline_us: dict[int, int] = {}
+        self.expected_seconds: dict[int, int] = {}
+        self._recent: dict[int, int] = {}
+        self._sorted = 0
+
+    def __len__(self) -> int:
+        """Number of jobs that wait."""
+        return self.count - self.gone
+
+    def code(self, kind: str, name: str) -> int:
+        """Give the number of a queue's or user's name; a new name gets the next one."""
+        known = self.names[kind]
+        if name not in known:
+            known[name] = len(known)
+            self.words[kind].append(name)
+        return known[name]
+
+    def find(self, job_id: int) -> int | None:
+        """Give the slot of a waiting job; None when it does not wait."""
+        slot = self._recent.get(job_id)
+        if slot is None:
+            ordered = self.job_id[: self._sorted]
+            slot = int(np.searchsorted(ordered, job_id))
+            if slot == self._sorted or ordered[slot] != job_id:
+                return None
+        return None if self.stage[slot] == GONE else slot
+
+    def add(self, jobs: Sequence[NewJob]) -> NDArray[np.int64]:
+        """Append jobs that do not wait yet; gives their slots, all PARKED."""
+        first, self.count = self.count, self.count + len(jobs)
+        self._grow()
+        slots = slice(first, self.count)
+        columns = list(zip(*jobs, strict=True)) if jobs else []
+        for position, name in enumerate(NewJob._fields[:8]):
+            if columns:
+                self._fill(name, slots, columns[position])
+        self.stage[slots] = PARKED
+        for slot, job in zip(range(first, self.count), jobs, strict=True):
+            self._note(slot, job)
+        return np.arange(first, self.count, dtype=np.int64)
+
+    def remove(self, slot: int) -> None:
+        """Let a job leave; its slot stays, and says so."""
+        self.stage[slot] = GONE
+        self.gone += 1
+        for name in _RARE:
+            getattr(self, name).pop(slot, None)
+
+    def sparse(self, name: str, slots: Sequence[int]) -> NDArray[np.int64]:
+        """Give a rare field of these slots as a column."""
+        values: dict[int, int] = getattr(self, name)
+        if not values:
+            return np.zeros(len(slots), dtype=np.int64)
+        return np.array([values.get(slot, 0) for slot in slots], dtype=np.int64)
+
+    def without_gone(self) -> "JobTable":
+        """Give the same jobs by id in slots without gaps; all PARKED, for nobody placed them."""
+        here = np.flatnonzero(self.stage[: self.count] != GONE)
+        here = here[np.argsort(self.job_id[here], kind="stable")]
+        table = JobTable()
+        for name in _COLUMNS:
+            setattr(table, name, getattr(self, name)[here])
+        table.count = table._sorted = len(here)
+        table.stage[:] = PARKED
+        table.names, table.words = self.names, self.words
+        slot_of = {old: new for new, old in enumerate(here.tolist())} if self._has_rare() else {}
+        for name in _RARE:
+            old: dict[int, int] = getattr(self, name)
+            setattr(table, name, {slot_of[slot]: value for slot, value in old.items()})
+        return table
+
+    def _has_rare(self) -> bool:
+        return any(getattr(self, name) for name in _RARE)
+
+    def _fill(self, name: str, slots: slice, values: Sequence[int | str]) -> None:
+        if name in self.names:
+            values = [self.code(name, str(value)) for value in values]
+        getattr(self, name)[slots] = values
+
+    def _note(self, slot: int, job: NewJob) -> None:
+        """Keep what most jobs do not have, and how to find this one."""
+        if job.eligible_us:
+            self.eligible_us[slot] = job.eligible_us
+        if job.deadline_us:
+            self.deadline_us[slot] = job.deadline_us
+        if job.expected_seconds:
+            self.expected_seconds[slot] = job.expected_seconds
+        # Ids mostly grow, so most jobs are found by bisection and need no entry of their own.
+        if self._sorted == slot and (not slot or self.job_id[slot - 1] < job.job_id):
+            self._sorted += 1
+        else:
+            self._recent[job.job_id] = slot
+
+    def _grow(self) -> None:
+        if self.count <= len(self.job_id):
+            return
+        size = max(self.count, len(self.job_id) + len(self.job_id) // 8)
+        for name in _COLUMNS:
+            column = getattr(self, name)
+            larger = np.zeros(size, dtype=column.dtype)
+            larger[: len(column)] = column
+            setattr(self, name, larger)
