@@ -142,10 +142,17 @@ class NaiveTree:
         return self._first(self.children(node), heads)
 
     def key(self, node: Node, head: Candidate) -> tuple[object, ...]:
-        """Give what siblings compare by, in order."""
+        """Give what siblings compare by, in order, as if the request was already admitted."""
+        counted = {pair: head.charges[pair] for pair in self.pairs(node) & set(head.charges)}
+        for pair, amount in counted.items():
+            self.charge(head.queue, pair, amount)
+        borrows = self.borrows(node, dict.fromkeys(counted, 0))
+        share = self.share(node, {})
+        for pair, amount in counted.items():
+            self.charge(head.queue, pair, -amount)
         return (
-            self.borrows(node, head.charges),
-            self.share(node, head.charges),
+            borrows,
+            share,
             -head.rank,
             head.submitted_us,
             node.name,

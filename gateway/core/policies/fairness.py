@@ -8,7 +8,7 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-from gateway.core.queues.share import borrows, share_after
+from gateway.core.queues.share import borrows, reaching, share_after
 from gateway.core.queues.tree import Pair, QuotaTree, TreeNode
 
 
@@ -137,9 +137,12 @@ class Tournament:
             self._stale[node.depth - 1][above] = node.parent
 
     def _key(self, node: TreeNode, head: Candidate) -> Key:
-        share = share_after(node, head.charges, self._tree.share_bits)
+        charges = head.charges
+        if self._tree.keeps:
+            charges = reaching(self._tree.queues[head.queue], node, charges)
+        share = share_after(node, charges, self._tree.share_bits)
         return (
-            borrows(node, head.charges),
+            borrows(node, charges),
             share > 0 and not node.weight,
             share,
             -head.rank,

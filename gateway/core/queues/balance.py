@@ -60,15 +60,15 @@ class Balance:
         self.used, self.wanted = used, wanted
         # What is protected shrinks as the queue itself takes it.
         self.held = min(wanted, max(0, self.nominal - used))
-        rise = _passed(self.kept, used) - _passed(self.kept, before)
-        claim = _passed(self.kept, used + self.held) - _passed(self.kept, claimed)
+        rise = passed(self.kept, used) - passed(self.kept, before)
+        claim = passed(self.kept, used + self.held) - passed(self.kept, claimed)
         balance = self.above
         while balance is not None and (rise or claim):
             kept, before, claimed = balance.kept, balance.used, balance.used + balance.held
             balance.used = before + rise
             balance.held = claimed + claim - balance.used
-            rise = _passed(kept, balance.used) - _passed(kept, before)
-            claim = _passed(kept, claimed + claim) - _passed(kept, claimed)
+            rise = passed(kept, balance.used) - passed(kept, before)
+            claim = passed(kept, claimed + claim) - passed(kept, claimed)
             balance = balance.above
 
     def available(self) -> int:
@@ -96,7 +96,7 @@ class Balance:
         while (above := balance.above) is not None:
             kept, claimed = balance.kept, balance.used + balance.held
             used = claimed - ignored
-            ignored = _passed(kept, claimed) - _passed(kept, used)
+            ignored = passed(kept, claimed) - passed(kept, used)
             if used < kept:
                 own += kept - used
                 used = kept
@@ -121,6 +121,6 @@ class Balance:
         return rest if most is None else min(most, rest)
 
 
-def _passed(kept: int, used: int) -> int:
+def passed(kept: int, used: int) -> int:
     """Give what a parent counts of a child's use."""
     return used - kept if used > kept else 0

@@ -8,7 +8,7 @@ quota counts as no share at all.
 
 from collections.abc import Mapping
 
-from gateway.core.queues.balance import Balance, Pair
+from gateway.core.queues.balance import Balance, Pair, passed
 from gateway.core.queues.node import TreeNode, node_potential
 
 
@@ -43,6 +43,24 @@ def borrows(node: TreeNode, charges: Mapping[Pair, int]) -> bool:
         if balance is not None and balance.used + amount > balance.subtree:
             return True
     return False
+
+
+def reaching(leaf: TreeNode, node: TreeNode, charges: Mapping[Pair, int]) -> dict[Pair, int]:
+    """Give what of a queue's request a cohort above it would count, by counted pair.
+
+    The rest is served below it from quota that is never lent.
+    """
+    found: dict[Pair, int] = {}
+    for pair, amount in charges.items():
+        balance, rest = leaf.balances.get(pair), amount
+        if balance is None:
+            continue
+        top = node.balances[pair]
+        while balance is not None and balance is not top:
+            rest = passed(balance.kept, balance.used + rest) - passed(balance.kept, balance.used)
+            balance = balance.above
+        found[pair] = rest
+    return found
 
 
 def _measured(node: TreeNode) -> list[tuple[int, tuple[Balance, ...]]]:

@@ -45,6 +45,13 @@ class QuotaTree:
         for queue, pair, amount in usage:
             self._balance(queue, pair).used += amount
         planted.fill()
+        self.keeps = any(
+            balance.kept
+            for order in planted.orders
+            for node in order
+            for balance in node.balances.values()
+        )
+        """Whether any node keeps quota from the others, so that not all use reaches the top."""
         self.share_bits = _share_bits(planted.orders)
         """Binary places after the point in which any two different shares differ."""
 
@@ -99,6 +106,15 @@ class QuotaTree:
             if available < amount:
                 return False
         return True
+
+    def is_kept_off(self, queue: str, charges: Mapping[Pair, int]) -> bool:
+        """Whether a request would have room if no other queue protected anything."""
+        if not self._protected or self.has_room(queue, charges):
+            return False
+        leaf = self._leaves[queue]
+        return all(
+            leaf[pair].available() >= amount for pair, amount in charges.items() if pair in leaf
+        )
 
     def available(self, queue: str, pair: Pair) -> int:
         """Give what the queue may still take beside what others protect; 0 when not counted.
