@@ -1,22 +1,23 @@
-"""The one mutable place of the core: arrays changed by applying rows that the database changed.
+"""The one mutable place of the core: what the database holds, in the form decisions want.
 
 Disposable: an empty mirror that is given every row decides exactly what a long-lived one decides.
 Applying a row twice is harmless. Nothing here asks for rows; the service brings them.
 """
 
-from collections.abc import Container
+from collections.abc import Iterable
 from typing import NamedTuple
 
-import numpy as np
-
-from gateway.core.admission import Snapshot, Usage
-from gateway.core.devices.building import NodeDevices, devices_of_node, fleet_of, int_column
-from gateway.core.devices.fleet import Fleet
+from gateway.core.admission.snapshots import class_ids_of, setting_of, snapshot_of
+from gateway.core.admission.state import Definitions, State
+from gateway.core.admission.types import Policies, Snapshot
 from gateway.core.devices.rows import DeviceRow, NodeRow
-from gateway.core.jobs.columns import WaitingJobs
+from gateway.core.devices.warm import FleetState
 from gateway.core.jobs.request import RequestClass
+from gateway.core.queues.budgets import Spans
 from gateway.core.queues.definitions import Cohort, Flavor, Queue
+from gateway.core.resources import GPU
 from gateway.core.vocabulary import JobState
+from gateway.core.waiting.table import NewJob
 
 
 class JobRow(NamedTuple):
@@ -35,6 +36,11 @@ class JobRow(NamedTuple):
     eligible_us: int = 0
     deadline_us: int = 0
     expected_seconds: int = 0
+
+    @property
+    def waits(self) -> bool:
+        """Whether decisions are about it."""
+        return self.state is JobState.PENDING and not self.is_quarantined
 
 
 class ClassRow(NamedTuple):
@@ -57,6 +63,7 @@ class ChargeRow(NamedTuple):
     reserved_us: int = 0
     closed_us: int = 0
     """0 while it is live."""
+    attempt_id: int = 0
 
 
 class DefinitionRows(NamedTuple):
@@ -69,135 +76,112 @@ class DefinitionRows(NamedTuple):
 
 
 class MirrorRows(NamedTuple):
-    """Rows that changed since the last reading; `definitions` None when unchanged."""
+    """Rows that changed since the last reading; None where nothing did."""
 
     jobs: tuple[JobRow, ...] = ()
     classes: tuple[ClassRow, ...] = ()
     nodes: tuple[NodeRow, ...] = ()
     devices: tuple[DeviceRow, ...] = ()
     charges: tuple[ChargeRow, ...] = ()
+    spans: dict[str, Spans] | None = None
+    """GPU use of each queue with a budget, as far back as its present window reaches."""
+    usage: dict[str, dict[str, int]] | None = None
+    """Decayed usage by queue and user, all at one landmark."""
     definitions: DefinitionRows | None = None
     is_inventory_complete: bool | None = None
 
 
 class Mirror:
-    """Keeps what the database holds, in the form the decision wants."""
+    """Keeps a state as the database has it."""
 
-    def __init__(self) -> None:
+    def __init__(self, policies: Policies | None = None) -> None:
         """Start empty; the first rows to apply are all of them."""
-        self.jobs: dict[int, JobRow] = {}
-        self.classes: dict[int, RequestClass] = {}
-        self.nodes: dict[int, NodeRow] = {}
-        self.devices: dict[int, dict[int, DeviceRow]] = {}
-        self.charges: dict[int, ChargeRow] = {}
         self.definitions = DefinitionRows(0, (), (), ())
         self.is_inventory_complete = False
-        # Each part is built again only after a row of its kind changed.
-        self._node_devices: dict[int, NodeDevices] = {}
-        self._fleet: Fleet | None = None
-        self._waiting: WaitingJobs | None = None
-        self._usage: tuple[Usage, ...] | None = None
+        self.state = State(policies or Policies())
+        self._inventory = FleetState()
+        self._charges: dict[int, ChargeRow] = {}
+        self._gangs: dict[int, int] = {}
+        """Live charges by attempt: a gang ends with the last of them."""
 
     def apply(self, rows: MirrorRows) -> None:
         """Take changed rows; older state of the same ids is replaced."""
-        for job in rows.jobs:
-            self._apply_job(job)
-        self.classes.update((row.class_id, row.request) for row in rows.classes)
         if rows.definitions is not None:
             self.definitions = rows.definitions
-        if any((rows.jobs, rows.classes, rows.definitions is not None)):
-            self._waiting = None
+            self.state.define(Definitions(*rows.definitions[1:]))
+        self.state.learn({row.class_id: row.request for row in rows.classes})
         self._apply_charges(rows.charges)
+        if rows.spans is not None:
+            self.state.holdings.spans = rows.spans
+        if rows.usage is not None:
+            self.state.lines.rate_users(rows.usage)
         self._apply_inventory(rows)
-
-    def _apply_job(self, job: JobRow) -> None:
-        if job.state is JobState.PENDING and not job.is_quarantined:
-            self.jobs[job.job_id] = job
-        else:
-            self.jobs.pop(job.job_id, None)
-
-    def _apply_charges(self, charges: tuple[ChargeRow, ...]) -> None:
-        for charge in charges:
-            if charge.is_live:
-                self.charges[charge.charge_id] = charge
-            else:
-                self.charges.pop(charge.charge_id, None)
-            self._usage = None
-
-    def _apply_inventory(self, rows: MirrorRows) -> None:
-        self.nodes.update((node.node_id, node) for node in rows.nodes)
-        self._apply_devices(rows.devices)
-        if rows.is_inventory_complete is not None:
-            self.is_inventory_complete = rows.is_inventory_complete
-        if any((rows.nodes, rows.devices, rows.is_inventory_complete is not None)):
-            self._fleet = None
-
-    def _apply_devices(self, devices: tuple[DeviceRow, ...]) -> None:
-        for device in devices:
-            self.devices.setdefault(device.node_id, {})[device.device_id] = device
-        for node_id in {device.node_id for device in devices}:
-            self._node_devices[node_id] = devices_of_node(self.devices[node_id].values())
+        self._apply_jobs(rows.jobs)
 
     def snapshot(self, serial: int) -> Snapshot:
-        """Give the present state as a snapshot; equal rows give equal snapshots."""
-        self._fleet = self._fleet or fleet_of(
-            self.nodes.values(), self._node_devices, is_complete=self.is_inventory_complete
-        )
-        self._waiting = self._waiting or self._waiting_jobs()
-        if self._usage is None:
-            self._usage = self._usage_now()
-        return Snapshot(
-            serial=serial,
-            queues=self.definitions.queues,
-            cohorts=self.definitions.cohorts,
-            flavors=self.definitions.flavors,
-            usage=self._usage,
-            waiting=self._waiting,
-            fleet=self._fleet,
-        )
+        """Give the present state as a value; equal rows give equal snapshots."""
+        return snapshot_of(self.state, serial)
+
+    def setting(self) -> Snapshot:
+        """Give everything but the waiting jobs as a value."""
+        return setting_of(self.state, serial=0)
 
     def class_ids(self) -> tuple[int, ...]:
         """Give the database ids of the snapshot's classes, in the order of their indexes."""
-        return tuple(sorted({job.class_id for job in self.jobs.values()} & set(self.classes)))
+        return class_ids_of(self.state)
 
-    def _usage_now(self) -> tuple[Usage, ...]:
-        usage: dict[tuple[str, str, str], int] = {}
-        for charge in self.charges.values():
-            key = (charge.queue, charge.flavor, charge.resource)
-            usage[key] = usage.get(key, 0) + charge.amount
-        return tuple(
-            Usage(queue=queue, flavor=flavor, resource=resource, amount=amount)
-            for (queue, flavor, resource), amount in sorted(usage.items())
+    def _apply_jobs(self, jobs: tuple[JobRow, ...]) -> None:
+        latest = {job.job_id: job for job in jobs}.values()
+        for job in latest:
+            if not job.waits:
+                self.state.lines.remove(job.job_id)
+        self.state.lines.add([_new_job(job) for job in latest if job.waits])
+
+    def _apply_charges(self, charges: Iterable[ChargeRow]) -> None:
+        for charge in charges:
+            before = self._charges.pop(charge.charge_id, None)
+            if before is not None:
+                self._count(before, -1)
+            if charge.is_live:
+                self._charges[charge.charge_id] = charge
+                self._count(charge, 1)
+
+    def _count(self, charge: ChargeRow, sign: int) -> None:
+        """Count a charge in, or out again."""
+        pair = (charge.flavor, charge.resource)
+        self.state.charge(charge.queue, pair, sign * charge.amount)
+        gangs = self._gangs.get(charge.attempt_id, 0) + sign
+        self._gangs[charge.attempt_id] = gangs
+        # The first charge of a gang brings it, the last one takes it away.
+        is_edge = gangs == (1 if sign > 0 else 0)
+        if not gangs:
+            del self._gangs[charge.attempt_id]
+        self.state.holdings.add(
+            charge.queue,
+            charge.user,
+            jobs=sign if is_edge else 0,
+            gpus=sign * charge.amount if charge.resource == GPU else 0,
         )
 
-    def _waiting_jobs(self) -> WaitingJobs:
-        """Give the columns; jobs of an unknown queue or class wait until that row is read too."""
-        class_ids = self.class_ids()
-        class_index = {class_id: index for index, class_id in enumerate(class_ids)}
-        queue_index = {queue.name: i for i, queue in enumerate(self.definitions.queues)}
-        rows = self._placeable(queue_index, class_index)
-        users = tuple(sorted({job.user for job in rows}))
-        user_index = {user: index for index, user in enumerate(users)}
-        return WaitingJobs(
-            job_id=int_column(rows, "job_id"),
-            version=int_column(rows, "version"),
-            queue=np.array([queue_index[job.queue] for job in rows], dtype=np.int32),
-            request_class=np.array([class_index[job.class_id] for job in rows], dtype=np.int32),
-            priority=int_column(rows, "priority"),
-            submitted_us=int_column(rows, "submitted_us"),
-            user=np.array([user_index[job.user] for job in rows], dtype=np.int32),
-            rank=int_column(rows, "rank"),
-            eligible_us=int_column(rows, "eligible_us"),
-            deadline_us=int_column(rows, "deadline_us"),
-            expected_seconds=int_column(rows, "expected_seconds"),
-            users=users,
-            classes=tuple(self.classes[class_id] for class_id in class_ids),
-        )
+    def _apply_inventory(self, rows: MirrorRows) -> None:
+        self._inventory.apply(rows.nodes, rows.devices)
+        if rows.is_inventory_complete is not None:
+            self.is_inventory_complete = rows.is_inventory_complete
+        if rows.nodes or rows.devices or rows.is_inventory_complete is not None:
+            self.state.move(*self._inventory.change(is_complete=self.is_inventory_complete))
 
-    def _placeable(self, queues: Container[str], classes: Container[int]) -> list[JobRow]:
-        """Give the jobs whose queue and class are known, by id."""
-        return [
-            job
-            for _, job in sorted(self.jobs.items())
-            if job.queue in queues and job.class_id in classes
-        ]
+
+def _new_job(job: JobRow) -> NewJob:
+    return NewJob(
+        job_id=job.job_id,
+        version=job.version,
+        queue=job.queue,
+        class_id=job.class_id,
+        user=job.user,
+        priority=job.priority,
+        rank=job.rank,
+        submitted_us=job.submitted_us,
+        eligible_us=job.eligible_us,
+        deadline_us=job.deadline_us,
+        expected_seconds=job.expected_seconds,
+    )

@@ -11,22 +11,7 @@ from gateway.core.admission import Snapshot
 from gateway.core.queues.definitions import Ageing, Caps, Cohort, Queue, Quota
 from gateway.core.vocabulary import UNLIMITED, Blocking, OrderPolicy, WhenCanBorrow
 
-NOT_BUILT: frozenset[str] = frozenset(
-    {
-        "ageing",
-        "budget",
-        "caps",
-        "dated",
-        "lending",
-        "not_before",
-        "order",
-        "protection",
-        "rank",
-        "strict",
-        "waking",
-        "when_can_borrow",
-    }
-)
+NOT_BUILT: frozenset[str] = frozenset()
 
 PLAIN_QUEUE: dict[str, Callable[[Queue], Queue]] = {
     "ageing": lambda queue: replace(queue, ageing=Ageing()),

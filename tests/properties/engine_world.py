@@ -89,7 +89,7 @@ class World:
             held=helds(self.running.values()),
             spans=self._spans(),
             user_usage=tuple(
-                UserUsage(queue=queue, user=user, usage=usage, at_us=self.now_us)
+                UserUsage(queue=queue, user=user, usage=usage)
                 for (queue, user), usage in sorted(self.used_lately.items())
             ),
         )

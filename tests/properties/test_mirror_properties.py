@@ -1,9 +1,13 @@
 """A mirror that saw many changes equals one that saw only the last state."""
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.core.admission import Policies, Snapshot, plan_cycle
+from gateway.core.admission.deciding import decide
+from gateway.core.admission.granting import admits_of
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.mirror import ChargeRow, ClassRow, DefinitionRows, JobRow, Mirror, MirrorRows
 from gateway.core.vocabulary import JobState
@@ -30,7 +34,9 @@ def random_rows(dice: Dice) -> MirrorRows:
     return MirrorRows(
         jobs=tuple(random_job(dice) for _ in range(dice.number(0, 4))),
         classes=tuple(
-            ClassRow(dice.number(0, 3), a_random_gang(dice)) for _ in range(dice.number(0, 2))
+            # A class never changes its shape: its id stands for the shape's digest.
+            ClassRow(class_id, a_random_gang(Dice(class_id)))
+            for class_id in (dice.number(0, 3) for _ in range(dice.number(0, 2)))
         ),
         nodes=tuple(nodes),
         devices=tuple(devices),
@@ -52,17 +58,22 @@ def random_job(dice: Dice) -> JobRow:
         submitted_us=dice.number(0, 5),
         state=dice.pick([JobState.PENDING, JobState.PENDING, JobState.RESERVED, JobState.HELD]),
         is_quarantined=dice.happens(10),
+        user=dice.pick(["ann", "bob"]),
+        eligible_us=dice.pick([0, 0, 0, 3, 6]),
     )
 
 
 def random_charge(dice: Dice) -> ChargeRow:
+    charge_id = dice.number(1, 4)
     return ChargeRow(
-        dice.number(1, 4),
+        charge_id,
         f"queue-{dice.number(0, 2)}",
         dice.pick(FLAVORS).name,
         "gpu",
         dice.number(1, 4),
         is_live=dice.happens(70),
+        user=dice.pick(["ann", "bob"]),
+        attempt_id=charge_id,
     )
 
 
@@ -118,3 +129,16 @@ def test_applying_rows_twice_is_harmless(seed: int, count: int) -> None:
         twice.apply(change)
         twice.apply(change)
     assert in_words(once.snapshot(1)) == in_words(twice.snapshot(1))
+
+
+@given(seeds, st.integers(2, 8))
+@settings(max_examples=150, deadline=None)
+def test_a_warm_state_decides_what_a_cold_one_decides(seed: int, count: int) -> None:
+    dice = Dice(seed)
+    mirror = Mirror()
+    for now_us in range(count):
+        mirror.apply(random_rows(dice))
+        warm = decide(mirror.state, now_us, budget=100)
+        cold = plan_cycle(mirror.snapshot(1), Policies(), now_us, budget=100)
+        told = [replace(admit, class_index=0) for admit in admits_of(mirror.state, warm)]
+        assert told == [replace(admit, class_index=0) for admit in cold.admits]

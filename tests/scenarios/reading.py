@@ -71,7 +71,7 @@ def snapshot_of(scenario: Entry) -> Snapshot:
         ),
         spans=tuple(_span(each) for each in running),
         user_usage=tuple(
-            UserUsage(queue=queue, user=user, usage=usage, at_us=0)
+            UserUsage(queue=queue, user=user, usage=usage)
             for queue, users in scenario.get("used_lately", {}).items()
             for user, usage in users.items()
         ),

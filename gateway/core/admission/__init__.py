@@ -1,6 +1,7 @@
 """One admission cycle: a snapshot goes in, one decision per waiting job comes out."""
 
 from gateway.core.admission.never import never_fits
+from gateway.core.admission.passes import plan_pass
 from gateway.core.admission.planning import plan_cycle
 from gateway.core.admission.types import (
     Admit,
@@ -11,6 +12,7 @@ from gateway.core.admission.types import (
     Hold,
     PodPlacement,
     Policies,
+    QueueHold,
     QuotaStep,
     Snapshot,
     Usage,
@@ -25,9 +27,11 @@ __all__ = [
     "Hold",
     "PodPlacement",
     "Policies",
+    "QueueHold",
     "QuotaStep",
     "Snapshot",
     "Usage",
     "never_fits",
     "plan_cycle",
+    "plan_pass",
 ]

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gateway.core.admission.trial import Scene, flavors_of
+from gateway.core.admission.asks import flavors_of
+from gateway.core.admission.trial import Scene
 from gateway.core.admission.types import Cause, QuotaStep
 from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import PodSetRequest, RequestClass
@@ -58,7 +59,7 @@ def node_causes(scene: Scene, queue: Queue, request: RequestClass) -> tuple[Caus
     on its own, the causes are those of the one that asks for most; nothing where quota alone is in
     the way.
     """
-    if not len(scene.snapshot.fleet):
+    if not len(scene.fleet):
         return (Cause(reason=Reason.NODES_UNAVAILABLE, detail="no node is known yet"),)
     passing = _passing_flavors(scene, queue, request)
     if not passing and replace(scene, ignores_quota=True).look(queue, request):
@@ -89,7 +90,7 @@ class _PodSetView:
     ) -> None:
         self.pod_set = pod_set
         self.state = scene.room
-        offered = flavors_of(queue, scene.snapshot.flavors)
+        offered = flavors_of(queue, scene.flavors)
         self.refusals = _refusals(scene, offered, pod_set, passing)
         self.allowed: Bool = np.array([not why for why in self.refusals], dtype=np.bool_)
         self.capacity = scene.room.capacity(pod_set, self.allowed)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import accumulate, product
 
-from gateway.core.admission.trial import Fit, Scene, tree_of
+from gateway.core.admission.trial import Fit, Scene
 from gateway.core.jobs.request import RequestClass
 from gateway.core.queues.definitions import Queue
 from gateway.core.queues.limits import Shortage, raises_needed
@@ -73,7 +73,7 @@ class Question:
 
     def everything(self) -> list[Change]:
         """Give each kind of change in full, in the order in which they are added up."""
-        rows = frozenset(range(len(self.scene.snapshot.fleet)))
+        rows = frozenset(range(len(self.scene.fleet)))
         return [
             Change(quota=True),
             Change(emptied=rows),
@@ -160,7 +160,7 @@ def _words(question: Question, change: Change) -> str:
 def _health_words(question: Question, change: Change) -> Iterator[str]:
     if not change.healed:
         return
-    names = question.scene.snapshot.fleet.names
+    names = question.scene.fleet.names
     yield f"{listed(names[row] for row in sorted(change.healed))} to be back in service"
 
 
@@ -175,7 +175,7 @@ def _quota_words(question: Question, change: Change) -> Iterator[str]:
     fit = question.answer(change)
     if not change.quota or fit is None:
         return
-    tree = tree_of(question.scene.snapshot)
+    tree = question.scene.fresh_tree()
     raises = raises_needed(tree, question.queue.name, fit.charges)
     yield "raise " + listed(map(_raise_words, raises))
 
@@ -190,7 +190,7 @@ def _room_words(question: Question, change: Change) -> Iterator[str]:
     fit = question.answer(change)
     if not change.emptied or fit is None:
         return
-    names = question.scene.snapshot.fleet.names
+    names = question.scene.fleet.names
     parts = []
     for row in sorted(change.emptied):
         lacking = _lacking(question, fit, row)
@@ -202,15 +202,17 @@ def _room_words(question: Question, change: Change) -> Iterator[str]:
 def _lacking(question: Question, fit: Fit, row: int) -> dict[str, int]:
     """Give what the pods placed on a node need beyond what is free there."""
     room = question.scene.room
-    state = room.state(row)
-    lacking = {name: -amount for name, amount in zip(room.fleet.resources, state.free, strict=True)}
+    lacking = {
+        name: -amount
+        for name, amount in zip(room.fleet.resources, room.free[row].tolist(), strict=True)
+    }
     lacking[GPU] = lacking[RDMA] = 0
     for pod_set in question.request.pod_sets:
         for place in fit.places[pod_set.name]:
             if place.row != row:
                 continue
-            lacking[GPU] += (place.gpu_mask & ~state.gpu_free).bit_count()
-            lacking[RDMA] += (place.nic_mask & ~state.nic_free).bit_count()
+            lacking[GPU] += (place.gpu_mask & ~int(room.gpu_free[row])).bit_count()
+            lacking[RDMA] += (place.nic_mask & ~int(room.nic_free[row])).bit_count()
             for name, amount in zip(room.fleet.resources, room.need(pod_set).tolist(), strict=True):
                 lacking[name] += amount
     return lacking

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gateway.core.admission.trial import FlavorChoice, Scene, charges_of, new_scene
+from gateway.core.admission.asks import FlavorChoice, charges_of
+from gateway.core.admission.trial import Scene, new_scene
 from gateway.core.admission.types import Cause, ClassHold, Policies, Snapshot
 from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import PodSetRequest, RequestClass
@@ -31,7 +32,7 @@ def never_fits(snapshot: Snapshot, queue: str, request: RequestClass) -> ClassHo
 
 def never_fits_on(scene: Scene, queue_name: str, request: RequestClass) -> ClassHold | None:
     """Answer the same on a scene that exists already; its usage and free room do not matter."""
-    fleet = scene.snapshot.fleet
+    fleet = scene.fleet
     if not fleet.is_complete:
         return None
     queue = scene.queues[queue_name]

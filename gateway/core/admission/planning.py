@@ -1,33 +1,21 @@
-"""The cycle: head after head, admitted while it fits, until nobody is left or the budget ends.
+"""The cycle as a function: a whole snapshot goes in, one decision for each waiting job comes out.
 
-Best effort: a head that does not fit is set aside, and others of its queue and of other queues may
-pass. A request class that failed once in a queue is not tried again for another job of that queue.
+Everything is worked out afresh here. A running gateway keeps a warm state instead and makes the
+same passes over it; both decide the same.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from gateway.core.admission.reasons import Admitted, ReasonFinder
-from gateway.core.admission.trial import Fit, Scene, new_scene
-from gateway.core.admission.types import (
-    Admit,
-    Charge,
-    ClassHold,
-    CyclePlan,
-    Hold,
-    PodPlacement,
-    Policies,
-    Snapshot,
-)
-from gateway.core.jobs.request import RequestClass
-from gateway.core.policies import named
-from gateway.core.policies.fairness import FAIRNESS, Candidate, Contest
-from gateway.core.policies.ordering import ORDERING
-from gateway.core.vocabulary import QueueState, ReplicaType
-
-ClassKey = tuple[str, int]
-"""(queue name, class index)."""
+from gateway.core.admission.deciding import Decided, decide
+from gateway.core.admission.granting import admits_of
+from gateway.core.admission.snapshots import state_of
+from gateway.core.admission.state import AskKey, State
+from gateway.core.admission.types import ClassHold, CyclePlan, Hold, Policies, Snapshot
+from gateway.core.admission.verdicts import ClassTeller, bar, queue_holds
+from gateway.core.admission.waking import next_wake_at_us
+from gateway.core.vocabulary import Reason
 
 
 def plan_cycle(snapshot: Snapshot, policies: Policies, now_us: int, budget: int) -> CyclePlan:
@@ -36,156 +24,75 @@ def plan_cycle(snapshot: Snapshot, policies: Policies, now_us: int, budget: int)
     Args:
         snapshot: the whole state; never changed.
         policies: names of the policies in force.
-        now_us: present instant, microseconds since the epoch; nothing depends on it yet.
+        now_us: present instant, microseconds since the epoch.
         budget: candidates to try; the rest is held as NotReached.
 
     Raises:
         InvalidInput: a policy of that name does not exist, or the quota tree is broken.
     """
-    del now_us
-    scene = new_scene(snapshot, policies)
-    contest = named("fairness", FAIRNESS, policies.fairness)(scene.tree)
-    cycle = _Cycle(scene=scene, contest=contest)
-    cycle.line_up()
-    while cycle.tried < budget and (head := contest.best()) is not None:
-        cycle.step(head)
-    return cycle.plan()
+    state = state_of(snapshot, policies, now_us)
+    decided = decide(state, now_us, budget)
+    return _Plan(snapshot, state, decided, now_us).whole()
 
 
-@dataclass(slots=True, kw_only=True)
-class _Cycle:
-    """Progress of one pass."""
+@dataclass(slots=True)
+class _Plan:
+    """One pass over a whole snapshot, told job by job."""
 
-    scene: Scene
-    contest: Contest
-    lines: dict[str, list[int]] = field(default_factory=dict)
-    """Rows still to be looked at by queue, next one last."""
-    admitted: list[Admitted] = field(default_factory=list)
-    failed: dict[ClassKey, int] = field(default_factory=dict)
-    """Class that did not fit, with the number of admissions before it failed."""
-    tried: int = 0
+    snapshot: Snapshot
+    state: State
+    decided: Decided
+    now_us: int
 
-    def line_up(self) -> None:
-        """Order each open queue's jobs."""
-        snapshot = self.scene.snapshot
-        order = named("ordering", ORDERING, "priority")
-        for index, queue in enumerate(snapshot.queues):
-            if queue.state is QueueState.OPEN:
-                rows = np.flatnonzero(snapshot.waiting.queue == index)
-                self.lines[queue.name] = order(snapshot.waiting, rows)[::-1].tolist()
-                self._next_head(queue.name)
-
-    def step(self, chosen: Candidate) -> None:
-        """Try the head that comes next, unless its flavor changed meanwhile."""
-        renewed = self._candidate(chosen.queue, chosen.row)
-        if renewed.charges != chosen.charges:
-            # Quota only shrinks during a pass, so a head comes back at most once for each flavor.
-            self.contest.put(renewed)
-            return
-        self.tried += 1
-        self.lines[chosen.queue].pop()
-        self._judge(chosen)
-        self._next_head(chosen.queue)
-
-    def _next_head(self, queue: str) -> None:
-        """Put forward the first row whose class is not known to fail; the others leave the line."""
-        line = self.lines[queue]
-        while line and self._key(queue, line[-1]) in self.failed:
-            line.pop()
-        if line:
-            self.contest.put(self._candidate(queue, line[-1]))
-        else:
-            self.contest.withdraw(queue)
-
-    def _candidate(self, queue: str, row: int) -> Candidate:
-        return Candidate(
-            queue=queue,
-            row=row,
-            submitted_us=int(self.scene.snapshot.waiting.submitted_us[row]),
-            charges=self.scene.nominate(self.scene.queues[queue], self._request(row)),
-        )
-
-    def _judge(self, candidate: Candidate) -> None:
-        queue, request = self.scene.queues[candidate.queue], self._request(candidate.row)
-        fit = self.scene.try_gang(queue, request)
-        if fit is None:
-            self.failed[self._key(queue.name, candidate.row)] = len(self.admitted)
-            return
-        self.scene.charge(queue.name, fit)
-        self.contest.refresh(queue.name)
-        self.admitted.append(Admitted(candidate.row, queue.name, request, fit))
-
-    def plan(self) -> CyclePlan:
-        """Close the pass: one hold with a reason for everybody who was not admitted."""
-        snapshot = self.scene.snapshot
-        finder = ReasonFinder(self.scene.afresh(), tuple(self.admitted))
-        keys = {row: self._key_of(row) for row in self._held_rows()}
-        # In the order in which jobs came, since only the first classes are told what would help.
-        class_holds = {key: self._class_hold(finder, key) for key in dict.fromkeys(keys.values())}
+    def whole(self) -> CyclePlan:
+        """Give every decision."""
+        holds, class_holds = self._holds()
         return CyclePlan(
-            serial=snapshot.serial,
-            admits=tuple(map(self._admit, self.admitted)),
-            holds=tuple(self._hold(row, class_holds[key]) for row, key in keys.items()),
+            serial=self.snapshot.serial,
+            admits=admits_of(self.state, self.decided),
+            holds=tuple(holds),
             class_holds=tuple(class_holds[key] for key in sorted(class_holds)),
+            queue_holds=queue_holds(self.state, self.now_us),
+            next_wake_at_us=next_wake_at_us(self.state, self.now_us),
         )
+
+    def _holds(self) -> tuple[list[Hold], dict[AskKey, ClassHold]]:
+        told = ClassTeller(self.state, self.decided, self.now_us)
+        holds: list[Hold] = []
+        class_holds: dict[AskKey, ClassHold] = {}
+        for row in self._held_rows():
+            key, barred = self._key(row), self._bar(row)
+            if key not in class_holds:
+                class_holds[key] = told.hold(key)
+            holds.append(self._hold(row, barred or class_holds[key].reason))
+        return holds, class_holds
 
     def _held_rows(self) -> list[int]:
         """Give the rows that were not admitted, by job."""
-        admitted = {entry.row for entry in self.admitted}
-        by_job = np.argsort(self.scene.snapshot.waiting.job_id, kind="stable").tolist()
-        return [row for row in by_job if row not in admitted]
+        waiting = self.snapshot.waiting
+        table = self.state.lines.table
+        admitted = {int(table.job_id[entry.slot]) for entry in self.decided.admitted}
+        by_job = np.argsort(waiting.job_id, kind="stable").tolist()
+        return [row for row in by_job if int(waiting.job_id[row]) not in admitted]
 
-    def _class_hold(self, finder: ReasonFinder, key: ClassKey) -> ClassHold:
-        if self.scene.queues[key[0]].state is not QueueState.OPEN:
-            return finder.paused(*key)
-        if key not in self.failed:
-            return finder.not_reached(*key)
-        return finder.diagnose(*key, admits_before=self.failed[key])
+    def _key(self, row: int) -> AskKey:
+        waiting = self.snapshot.waiting
+        return self.snapshot.queues[waiting.queue[row]].name, int(waiting.request_class[row])
 
-    def _hold(self, row: int, class_hold: ClassHold) -> Hold:
-        waiting = self.scene.snapshot.waiting
+    def _bar(self, row: int) -> Reason | None:
+        waiting = self.snapshot.waiting
+        if waiting.eligible_us[row] > self.now_us:
+            return Reason.NOT_BEFORE
+        user = waiting.users[waiting.user[row]]
+        return bar(self.state, self.state.ask(self._key(row)), user, self.now_us)
+
+    def _hold(self, row: int, reason: Reason) -> Hold:
+        waiting = self.snapshot.waiting
+        queue, class_index = self._key(row)
         return Hold(
             job_id=int(waiting.job_id[row]),
             version=int(waiting.version[row]),
-            reason=class_hold.reason,
-            queue=class_hold.queue,
-            class_index=class_hold.class_index,
+            reason=reason,
+            queue=queue,
+            class_index=class_index,
         )
-
-    def _admit(self, entry: Admitted) -> Admit:
-        waiting = self.scene.snapshot.waiting
-        return Admit(
-            job_id=int(waiting.job_id[entry.row]),
-            version=int(waiting.version[entry.row]),
-            queue=entry.queue,
-            placements=self._placements(entry.request, entry.fit),
-            charges=tuple(
-                Charge(flavor=pair[0], resource=pair[1], amount=amount)
-                for pair, amount in sorted(entry.fit.charges.items())
-            ),
-        )
-
-    def _placements(self, request: RequestClass, fit: Fit) -> tuple[PodPlacement, ...]:
-        master_first = sorted(request.pod_sets, key=lambda each: each.name != ReplicaType.MASTER)
-        return tuple(
-            PodPlacement(
-                pod_set=pod_set.name,
-                index=index,
-                node_id=int(self.scene.snapshot.fleet.node_id[place.row]),
-                gpu_mask=place.gpu_mask,
-                nic_mask=place.nic_mask,
-            )
-            for pod_set in master_first
-            for index, place in enumerate(fit.places[pod_set.name])
-        )
-
-    def _key_of(self, row: int) -> ClassKey:
-        snapshot = self.scene.snapshot
-        return self._key(snapshot.queues[int(snapshot.waiting.queue[row])].name, row)
-
-    def _key(self, queue: str, row: int) -> ClassKey:
-        return queue, int(self.scene.snapshot.waiting.request_class[row])
-
-    def _request(self, row: int) -> RequestClass:
-        waiting = self.scene.snapshot.waiting
-        return waiting.classes[int(waiting.request_class[row])]

@@ -4,16 +4,20 @@ Judged on the state at the start of the cycle; who was admitted before it matter
 "behind" reasons.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 
+from gateway.core.admission.asks import FlavorChoice, charges_of
 from gateway.core.admission.causes import node_causes, quota_causes, quota_path
+from gateway.core.admission.deciding import Admitted
 from gateway.core.admission.lifts import unblocking
 from gateway.core.admission.never import never_fits_on
-from gateway.core.admission.trial import Fit, FlavorChoice, Scene, charges_of
-from gateway.core.admission.types import Cause, ClassHold, QuotaStep
+from gateway.core.admission.state import AskKey
+from gateway.core.admission.trial import Scene
+from gateway.core.admission.types import Cause, ClassHold, QueueHold, QuotaStep
 from gateway.core.jobs.request import RequestClass
 from gateway.core.placing.room import with_rule
 from gateway.core.queues.definitions import Queue
@@ -25,65 +29,79 @@ MAX_TRIED = 50
 """Classes a cycle for which unblocking changes are tried; the others only get their causes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """A waiting row that the cycle admitted, in the order of admission."""
-
-    row: int
-    queue: str
-    request: RequestClass
-    fit: Fit
+_NO_TURN: dict[Reason, Callable[[str], tuple[str, ...]]] = {
+    Reason.BEHIND_PRIORITY: lambda queue: (
+        f"the first job of queue {queue} does not fit, and the queue is strict",
+        f"the first job of queue {queue} to start",
+    ),
+    Reason.OVER_CAP: lambda queue: (
+        f"queue {queue}, or the user in it, has reached a cap",
+        "a running job of the queue, or of the user, to end",
+    ),
+    Reason.NOT_REACHED: lambda _: (
+        "the cycle ended before this job's turn; the next one follows at once",
+    ),
+    Reason.LAUNCH_THROTTLED: lambda _: (
+        "as many gangs as may be are waiting for their launch",
+        "the launches under way to be done",
+    ),
+}
+"""What is told, and what would help, by reason, for a queue."""
 
 
 class ReasonFinder:
     """Diagnoses request classes of one snapshot."""
 
     def __init__(self, scene: Scene, admitted: tuple[Admitted, ...]) -> None:
-        """Keep the state at the start and who was admitted."""
+        """Keep the state at the start of the pass and who was admitted."""
         self.scene = scene
         self.admitted = admitted
         self._scenes: dict[tuple[int, str, bool], Scene] = {}
         self._tried = 0
 
-    def paused(self, queue: str, class_index: int) -> ClassHold:
+    def barred(self, key: AskKey, hold: QueueHold) -> ClassHold:
         """Give the answer for a queue that admits nobody."""
-        cause = Cause(reason=Reason.QUEUE_PAUSED, detail=f"queue {queue} is paused")
-        return ClassHold(
-            queue=queue,
-            class_index=class_index,
-            reason=cause.reason,
-            causes=(cause,),
-            unblock=(f"resume queue {queue}",),
-        )
+        unblock = {
+            Reason.QUEUE_PAUSED: f"resume queue {hold.queue}",
+            Reason.OVER_BUDGET: f"a larger budget of queue {hold.queue}, or its next window",
+            Reason.OVER_CAP: f"a running job of queue {hold.queue} to end, or a higher cap",
+        }
+        return _told(key, hold.reason, hold.detail, unblock[hold.reason])
 
-    def not_reached(self, queue: str, class_index: int) -> ClassHold:
-        """Give the answer for a class of which the cycle did not get to all jobs."""
-        cause = Cause(
-            reason=Reason.NOT_REACHED,
-            detail="the cycle ended before this job's turn; the next one follows at once",
-        )
-        return ClassHold(queue=queue, class_index=class_index, reason=cause.reason, causes=(cause,))
+    def over_job_cap(self, key: AskKey, queue: Queue, gpus: int) -> ClassHold:
+        """Give the answer for a gang that is larger than its queue takes."""
+        cap = queue.caps.gpus_per_job
+        detail = f"asks for {counted(gpus, 'GPU')}; queue {queue.name} takes {cap} a job at most"
+        return _told(key, Reason.OVER_CAP, detail, f"a cap gpus_per_job of {gpus} at least")
 
-    def diagnose(self, queue_name: str, class_index: int, *, admits_before: int) -> ClassHold:
-        """Find out why a class that was tried did not fit.
+    def had_no_turn(self, key: AskKey, reason: Reason) -> ClassHold:
+        """Give the answer for a class that the pass did not get to try."""
+        return _told(key, reason, *_NO_TURN[reason](key[0]))
+
+    def diagnose(self, key: AskKey, request: RequestClass, admits_before: int) -> ClassHold:
+        """Find out why a class that had its turn did not fit.
 
         Args:
-            queue_name: its queue.
-            class_index: index into the snapshot's classes.
-            admits_before: how many gangs were admitted before it was tried.
+            key: its queue and class.
+            request: what it asks for.
+            admits_before: how many gangs were admitted before its turn.
         """
-        queue = self.scene.queues[queue_name]
-        request = self.scene.snapshot.waiting.classes[class_index]
+        queue, class_index = self.scene.queues[key[0]], key[1]
         if self.scene.look(queue, request):
-            return self._behind(queue, class_index, self.admitted[:admits_before])
-        impossible = never_fits_on(self.scene, queue_name, request)
+            return self._behind(queue, class_index, request, self.admitted[:admits_before])
+        impossible = never_fits_on(self.scene, queue.name, request)
         if impossible is not None:
             return replace(impossible, class_index=class_index)
         return self._blocked(queue, request, class_index)
 
-    def _behind(self, queue: Queue, class_index: int, before: tuple[Admitted, ...]) -> ClassHold:
+    def _behind(
+        self,
+        queue: Queue,
+        class_index: int,
+        request: RequestClass,
+        before: tuple[Admitted, ...],
+    ) -> ClassHold:
         """Tell own and other queues' jobs apart by trying the class after each of them alone."""
-        request = self.scene.snapshot.waiting.classes[class_index]
         own = [entry for entry in before if entry.queue == queue.name]
         others = [entry for entry in before if entry.queue != queue.name]
         unblock = [f"{counted(len(before), 'job')} admitted before it in this cycle to end"]
@@ -106,8 +124,7 @@ class ReasonFinder:
         )
 
     def _highest(self, entries: list[Admitted]) -> int:
-        rows = [entry.row for entry in entries]
-        return int(self.scene.snapshot.waiting.priority[rows].max())
+        return max(entry.priority for entry in entries)
 
     def _after(self, admits: int, queue: Queue, *, is_own: bool) -> Scene:
         """Give the scene after the first admissions of this queue alone, or of the others alone."""
@@ -153,7 +170,7 @@ class ReasonFinder:
         return self._place_reason(queue, request)
 
     def _place_reason(self, queue: Queue, request: RequestClass) -> Reason:
-        fleet = self.scene.snapshot.fleet
+        fleet = self.scene.fleet
         healed = replace(self.scene, room=self.scene.room.afresh().heal(range(len(fleet))))
         if healed.look(queue, request):
             return Reason.NODES_UNAVAILABLE
@@ -167,7 +184,7 @@ class ReasonFinder:
 
     def _fits_idle(self, queue: Queue, request: RequestClass) -> bool:
         """Whether the nodes known so far could hold it at all; the missing ones might."""
-        fleet = self.scene.snapshot.fleet
+        fleet = self.scene.fleet
         rows = range(len(fleet))
         idle = replace(self.scene, room=self.scene.room.afresh().empty(rows).heal(rows))
         return idle.look(queue, request) is not None
@@ -181,6 +198,16 @@ class ReasonFinder:
         allowed = list(self.scene.nodes(request, choice).values())
         free = self.scene.room.free_sums(self.scene.room.is_available & np.any(allowed, axis=0))
         return all(amount <= free.get(name, 0) for name, amount in request.total)
+
+
+def _told(key: AskKey, reason: Reason, detail: str, *unblock: str) -> ClassHold:
+    return ClassHold(
+        queue=key[0],
+        class_index=key[1],
+        reason=reason,
+        causes=(Cause(reason=reason, detail=detail),),
+        unblock=unblock,
+    )
 
 
 def _queues_of(entries: list[Admitted]) -> str:

@@ -2,21 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import filterfalse, product
 
+from gateway.core.admission.asks import FlavorChoice, charges_of, choices
 from gateway.core.admission.types import Policies, Snapshot
-from gateway.core.devices.fleet import Bool
-from gateway.core.jobs.request import PodSetRequest, RequestClass
+from gateway.core.devices.fleet import Bool, Fleet
+from gateway.core.jobs.request import RequestClass
 from gateway.core.placing.eligibility import Eligibility
 from gateway.core.placing.room import Room
 from gateway.core.policies import named
 from gateway.core.policies.placement import PLACEMENT, GangPlaces
-from gateway.core.queues.definitions import Flavor, Queue
+from gateway.core.queues.definitions import Cohort, Flavor, Queue
 from gateway.core.queues.tree import Pair, QuotaTree
-from gateway.core.resources import GPU
-
-FlavorChoice = dict[str, Flavor]
-"""Flavor by pod set name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,26 +31,44 @@ class Scene:
     `ignores_quota` serves questions of the kind "would it fit if quota were no object".
     """
 
-    snapshot: Snapshot
     policies: Policies
+    queues: dict[str, Queue]
+    cohorts: tuple[Cohort, ...]
+    flavors: tuple[Flavor, ...]
     tree: QuotaTree
     room: Room
     eligibility: Eligibility
-    queues: dict[str, Queue]
     ignores_quota: bool = False
 
+    @property
+    def fleet(self) -> Fleet:
+        """The fleet in the state from which gangs are tried."""
+        return self.room.fleet
+
     def afresh(self) -> "Scene":
-        """Give the same snapshot with untouched quota and room."""
-        return replace(self, tree=tree_of(self.snapshot), room=self.room.afresh())
+        """Give the same state on copies of quota and room, free to be changed."""
+        return replace(self, tree=self.fresh_tree(), room=self.room.afresh())
+
+    def fresh_tree(self) -> QuotaTree:
+        """Give a copy of the quota tree."""
+        return self.tree.with_definitions(tuple(self.queues.values()), self.cohorts)
+
+    def under(
+        self, queues: tuple[Queue, ...], cohorts: tuple[Cohort, ...], flavors: tuple[Flavor, ...]
+    ) -> "Scene":
+        """Give the same use and room under other definitions."""
+        return replace(
+            self,
+            queues={queue.name: queue for queue in queues},
+            cohorts=cohorts,
+            flavors=flavors,
+            tree=self.tree.with_definitions(queues, cohorts),
+            eligibility=Eligibility(self.fleet, flavors),
+        )
 
     def choices(self, queue: Queue, request: RequestClass) -> Iterator[FlavorChoice]:
         """Give flavor choices in the queue's order; pod sets that ask for GPUs share one."""
-        flavors = flavors_of(queue, self.snapshot.flavors)
-        light = [pod_set.name for pod_set in filterfalse(_asks_gpus, request.pod_sets)]
-        heavy = [pod_set.name for pod_set in filter(_asks_gpus, request.pod_sets)]
-        for shared in flavors if heavy else flavors[:1]:
-            for others in product(flavors, repeat=len(light)):
-                yield {**dict.fromkeys(heavy, shared), **dict(zip(light, others, strict=True))}
+        return choices(queue, request, self.flavors)
 
     def passing(
         self, queue: Queue, request: RequestClass
@@ -113,41 +127,17 @@ class Scene:
 def new_scene(snapshot: Snapshot, policies: Policies) -> Scene:
     """Give the scene at the start of a cycle: live usage charged, the fleet's free room."""
     return Scene(
-        snapshot=snapshot,
         policies=policies,
+        queues={queue.name: queue for queue in snapshot.queues},
+        cohorts=snapshot.cohorts,
+        flavors=snapshot.flavors,
         tree=tree_of(snapshot),
         room=Room(snapshot.fleet),
         eligibility=Eligibility(snapshot.fleet, snapshot.flavors),
-        queues={queue.name: queue for queue in snapshot.queues},
     )
 
 
 def tree_of(snapshot: Snapshot) -> QuotaTree:
     """Give the quota tree with live usage; usage of queues that are gone counts nowhere."""
-    tree = QuotaTree(snapshot.queues, snapshot.cohorts)
-    for use in snapshot.usage:
-        if use.queue in tree.queues:
-            tree.charge(use.queue, (use.flavor, use.resource), use.amount)
-    return tree
-
-
-def flavors_of(queue: Queue, flavors: tuple[Flavor, ...]) -> list[Flavor]:
-    """Give the flavors a queue may use, in its order; all by name when it names none."""
-    by_name = {flavor.name: flavor for flavor in flavors}
-    names = queue.flavors or tuple(sorted(by_name))
-    return [by_name[name] for name in names if name in by_name]
-
-
-def charges_of(request: RequestClass, choice: FlavorChoice) -> dict[Pair, int]:
-    """Give what a gang charges by (flavor, resource)."""
-    charges: dict[Pair, int] = {}
-    for pod_set in request.pod_sets:
-        flavor = choice[pod_set.name].name
-        for resource, amount in pod_set.total:
-            pair = (flavor, resource)
-            charges[pair] = charges.get(pair, 0) + amount
-    return charges
-
-
-def _asks_gpus(pod_set: PodSetRequest) -> bool:
-    return dict(pod_set.per_pod).get(GPU, 0) > 0
+    rows = [(use.queue, (use.flavor, use.resource), use.amount) for use in snapshot.usage]
+    return QuotaTree(snapshot.queues, snapshot.cohorts, rows)

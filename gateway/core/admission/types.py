@@ -41,12 +41,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserUsage:
-    """A user's decayed usage in one queue, in 1/2^20 of the queue's potential, at `at_us`."""
+    """A user's decayed usage in one queue, in 1/2^20 of capacity; all at one landmark."""
 
     queue: str
     user: str
     usage: int
-    at_us: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +124,7 @@ class Admit:
     job_id: int
     version: int
     queue: str
+    class_index: int
     placements: tuple[PodPlacement, ...]
     """Every pod of the gang, ordered by pod set (Master first), then index."""
     charges: tuple[Charge, ...]
@@ -182,6 +182,17 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueHold:
+    """A queue that admits nobody now, or nobody of one user."""
+
+    queue: str
+    user: str = ""
+    """Empty for everybody."""
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CyclePlan:
     """One pass: each waiting job is in exactly one of `admits` and `holds`."""
 
@@ -190,3 +201,8 @@ class CyclePlan:
     holds: tuple[Hold, ...]
     class_holds: tuple[ClassHold, ...]
     """One for each (queue, class) that has at least one hold."""
+    queue_holds: tuple[QueueHold, ...] = ()
+    next_wake_at_us: int | None = None
+    """Earliest instant at which a plan may differ though nothing but time changed."""
+    is_complete: bool = True
+    """False when candidates, or reasons worth telling, are left for the next pass."""

@@ -34,7 +34,7 @@ def fill(room: Room, ask: Ask, rows: Int64 | None, used: Ours) -> list[PodPlace]
     """
     view = room.view(ask)
     if ask.spread:
-        chosen = list(_spread(room, ask, view, used))
+        chosen = list(_spread(room, view, used, ask.count))
     else:
         chosen = _nodes(room, view, (rows, used), ask.count)
     places: list[PodPlace] = []
@@ -43,12 +43,13 @@ def fill(room: Room, ask: Ask, rows: Int64 | None, used: Ours) -> list[PodPlace]
     return places if len(places) == ask.count else None
 
 
-def _spread(room: Room, ask: Ask, view: View, used: Ours) -> Iterator[tuple[int, int]]:
+def _spread(room: Room, view: View, used: Ours, count: int) -> Iterator[tuple[int, int]]:
     """Give nodes with numbers of pods, from few domains; nodes of no domain come last."""
-    level = room.level(ask.spread)
-    ours = set(level.domain_of[list(used)].tolist())
-    for domain, share in _domains(view.by_domain.copy(), ours, ask.count):
-        yield from _nodes(room, view, (level.rows[domain], used), share)
+    if view.level is None:
+        return
+    ours = set(view.level.domain_of[list(used)].tolist())
+    for domain, share in _domains(view.by_domain.copy(), ours, count):
+        yield from _nodes(room, view, (view.level.rows[domain], used), share)
 
 
 def _domains(pods: Int64, ours: set[int], missing: int) -> Iterator[tuple[int, int]]:

@@ -68,7 +68,7 @@ class PodFits:
         return self._pods[:count]
 
     def taking(self, state: int, count: int) -> Taken:
-        """Give what so many pods take of a node, nothing if they are more than fit."""
+        """Give what up to that many pods take of a node; each leaves enough for the next."""
         key = (state, count)
         taken = self._taken.get(key)
         if taken is None:

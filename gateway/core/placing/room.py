@@ -133,7 +133,7 @@ class Room:
         self._change(place.row, self.shapes.states.number_of(after))
 
     def take_pods(self, row: int, fits: PodFits, count: int) -> list[PodPlace]:
-        """Take so many pods of a shape on one node; none if they are more than fit."""
+        """Take up to that many pods of a shape on one node; each leaves enough for the next."""
         taken = fits.taking(int(self.state_of[row]), count)
         self._change(row, taken.state)
         return [PodPlace(row, gpus, nics) for gpus, nics in taken.masks]

@@ -63,21 +63,6 @@ def test_among_nodes_of_equal_gpus_the_one_with_less_cpu_is_used() -> None:
     assert rows(place(fleet, a_pod_set())) == [1]
 
 
-def test_the_fullest_of_many_nodes_are_used() -> None:
-    free = [{"cpu": 90_000 - 1000 * (i % 80), "memory": 2**40, "pods": 110} for i in range(99)]
-    nodes = [a_node(i, name=f"n{i:02d}", free=each) for i, each in enumerate(free)]
-    fleet = a_fleet(nodes, [device for i in range(99) for device in devices_of(i)])
-    assert rows(place(fleet, a_pod_set(count=3, gpu=8))) == [79, 78, 77]
-    assert rows(place(fleet, a_pod_set(count=99, gpu=8)))[-2:] == [0, 80]
-
-
-def test_more_pods_than_fit_a_node_take_nothing_of_it() -> None:
-    room = Room(fleet_with_free_gpus(4))
-    fits = room.shapes.fits(a_pod_set(gpu=1))
-    assert room.take_pods(0, fits, 6) == []
-    assert len(room.take_pods(0, fits, 4)) == 4
-
-
 def test_the_master_joins_its_workers_node() -> None:
     places = place(fleet_with_free_gpus(2, 8), a_pod_set("Master"), a_pod_set(count=2, gpu=4))
     assert rows(places) == [1, 1]

@@ -1,5 +1,7 @@
 """One cycle: who is admitted, in which order, onto what."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -126,7 +128,7 @@ def test_nobody_waiting_gives_an_empty_plan() -> None:
 
 @pytest.mark.parametrize("kind", ["fairness", "placement"])
 def test_an_unknown_policy_is_refused(kind: str) -> None:
-    policies = Policies(**{kind: "magic"})
+    policies = replace(Policies(), **{kind: "magic"})
     with pytest.raises(InvalidInput, match=f"unknown {kind} policy 'magic'"):
         plan_cycle(a_snapshot(a_waiting_list([(0, a_gang(), 0)])), policies, now_us=0, budget=9)
 

@@ -1,0 +1,286 @@
+"""One pass over the queues: candidate after candidate, admitted while it fits.
+
+The pass takes what it admits out of the state, so that the next candidate sees it gone, and puts
+everything back at its end; what was admitted comes true when the database has it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gateway.core.admission.asks import Ask, Option
+from gateway.core.admission.state import AskKey, State
+from gateway.core.admission.trial import Fit
+from gateway.core.admission.walk import QueueWalk, Turn
+from gateway.core.jobs.request import RequestClass
+from gateway.core.policies import named
+from gateway.core.policies.fairness import FAIRNESS, Candidate, Contest
+from gateway.core.policies.placement import PLACEMENT, PlacementPolicy
+from gateway.core.queues.definitions import Queue
+from gateway.core.queues.share import borrows
+from gateway.core.vocabulary import UNLIMITED, Blocking, QueueState, WhenCanBorrow
+from gateway.core.waiting.lines import Group
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A waiting job that the pass admitted, in the order of admission."""
+
+    slot: int
+    queue: str
+    class_id: int
+    priority: int
+    request: RequestClass
+    fit: Fit
+
+
+@dataclass(slots=True)
+class Decided:
+    """What came of one pass."""
+
+    admitted: list[Admitted] = field(default_factory=list)
+    failed: dict[AskKey, int] = field(default_factory=dict)
+    """Asks that did not fit at their turn, with the number of admissions before it."""
+    behind_strict: dict[str, AskKey] = field(default_factory=dict)
+    """Strict queues whose head did not fit, so that nobody behind it had a turn."""
+    not_reached: set[str] = field(default_factory=set)
+    """Queues with candidates left when the pass had to end."""
+    is_throttled: bool = False
+    """Whether it had to end because enough gangs were admitted."""
+    unserved: set[AskKey] = field(default_factory=set)
+    """Classes with somebody who had no turn."""
+
+
+class Pass:
+    """Progress of one pass."""
+
+    def __init__(self, state: State, now_us: int, budget: int, most_admits: int) -> None:
+        """Prepare; the state must stand at `now_us` already."""
+        self.state = state
+        self.scene = state.scene
+        self.now_us = now_us
+        self.budget = budget
+        self.most_admits = most_admits
+        self.decided = Decided()
+        self.walks: dict[str, QueueWalk] = {}
+        self.contest: Contest = named("fairness", FAIRNESS, state.policies.fairness)(
+            self.scene.tree
+        )
+        self.place: PlacementPolicy = named("placement", PLACEMENT, state.policies.placement)
+        self._turns: dict[str, tuple[Turn, Option | None, int]] = {}
+        self._no_place: set[tuple[int, tuple[str, ...]]] = set()
+        self._met_failure: set[str] = set()
+        self._buried: list[Ask] = []
+
+    def run(self) -> Decided:
+        """Decide until nobody is left or the budget is used up; the state is as before after it."""
+        tree_mark, room_mark = self.scene.tree.mark(), self.scene.room.mark()
+        try:
+            self._line_up()
+            while self._may_go_on() and (winner := self.contest.best()) is not None:
+                self._play(winner)
+            self.decided.not_reached.update(self._turns)
+            for queue in self._turns:
+                self._leave(queue)
+        finally:
+            self.scene.room.back_to(room_mark)
+            self.scene.tree.back_to(tree_mark)
+            self.scene.tree.keep()
+            for entry in self.decided.admitted:
+                self._count(entry, -1)
+        self.state.bury(self._buried)
+        job_ids = self.state.lines.table.job_id
+        self.state.promised = tuple(int(job_ids[each.slot]) for each in self.decided.admitted)
+        return self.decided
+
+    def _may_go_on(self) -> bool:
+        self.decided.is_throttled = len(self.decided.admitted) >= self.most_admits
+        return self.budget > 0 and not self.decided.is_throttled
+
+    def _line_up(self) -> None:
+        """Let the queues with somebody who may fit take part, and those who may be in their way."""
+        tree = self.scene.tree
+        live = [name for name in sorted(self.state.live) if self._is_open(name)]
+        roots = {id(tree.root_of(name)) for name in live}
+        for name in self.scene.queues:
+            if self._is_open(name) and id(tree.root_of(name)) in roots:
+                self._open(name)
+
+    def _is_open(self, name: str) -> bool:
+        queue, holdings = self.scene.queues.get(name), self.state.holdings
+        return (
+            queue is not None
+            and queue.state is QueueState.OPEN
+            and holdings.running.get(name, 0) < queue.caps.running_jobs
+            and not holdings.is_over_budget(queue, self.now_us)
+        )
+
+    def _open(self, name: str) -> None:
+        line, live = self.state.lines.lines[name], self.state.live.get(name, set())
+        groups = [group for group in self.state.lines.groups_of(name) if self._may_start(group)]
+        alive = [group for group in groups if group.key in live]
+        walk = QueueWalk(line, alive, (g for g in groups if g.key not in live), self.now_us)
+        self.walks[name] = walk
+        self._next_head(name)
+
+    def _may_start(self, group: Group) -> bool:
+        """Whether no cap is in the way of the jobs of a group."""
+        ask = self.state.asks.get((group.key.queue, group.key.class_id))
+        if ask is None or not ask.has_caps:
+            return ask is not None  # None: its class was not read yet
+        user = self.state.lines.user_of(group.key)
+        return not self.state.holdings.cap_in_the_way(ask.queue, user, ask.gpus)
+
+    def _next_head(self, queue: str) -> None:
+        """Let the first job that no cap keeps back compete; nobody when none is left."""
+        walk = self.walks[queue]
+        while (turn := walk.turn()) is not None and not self._may_start(turn.group):
+            self.decided.unserved.add((queue, turn.group.key.class_id))
+            walk.leave_group()
+        if turn is None:
+            self._turns.pop(queue, None)
+            self.contest.withdraw(queue)
+        else:
+            self._put(queue, turn, changes=0)
+
+    def _put(self, queue: str, turn: Turn, changes: int) -> None:
+        ask = self.state.ask((queue, turn.group.key.class_id))
+        option = self._nominate(ask)
+        self._turns[queue] = turn, option, changes
+        table = self.state.lines.table
+        self.contest.put(
+            Candidate(
+                queue=queue,
+                row=turn.slot,
+                submitted_us=int(table.submitted_us[turn.slot]),
+                rank=int(table.rank[turn.slot]),
+                charges=option.counted if option else {},
+            )
+        )
+
+    def _nominate(self, ask: Ask) -> Option | None:
+        """Give the option that is tried first: one that quota lets through, else the first."""
+        if len(ask.options) > 1:
+            passing = self._passing(ask)
+            return passing[0] if passing else ask.options[0]
+        return ask.options[0] if ask.options else None
+
+    def _passing(self, ask: Ask) -> Sequence[Option]:
+        """Give the options that quota lets through now, in the order in which they are tried."""
+        tree, queue = self.scene.tree, ask.queue
+        passing = [each for each in ask.options if tree.has_room(queue.name, each.counted)]
+        if queue.when_can_borrow is WhenCanBorrow.TRY_NEXT_FLAVOR:
+            # Stable: flavors that need no borrowing first, each kind in the queue's order.
+            node = tree.queues[queue.name]
+            passing.sort(key=lambda each: borrows(node, each.counted))
+        return passing
+
+    def _play(self, winner: Candidate) -> None:
+        """Try the winner, unless its flavor changed since it became head: then play again."""
+        queue = winner.queue
+        turn, option, changes = self._turns[queue]
+        ask = self.state.ask((queue, turn.group.key.class_id))
+        now = self._nominate(ask)
+        if now is not option and changes < len(ask.options):
+            self._put(queue, turn, changes + 1)
+            return
+        found = None if turn.is_dead else self._try(ask)
+        if not turn.is_dead:
+            self.budget -= 1
+        if found is None:
+            self._fail(ask, now, is_dead=turn.is_dead)
+        else:
+            self._admit(ask, turn, *found)
+        self._next_head(queue)
+
+    def _try(self, ask: Ask) -> tuple[Option, Fit] | None:
+        """Take room for a whole gang, or leave everything as it was and note what it lacks."""
+        passing = self._passing(ask)
+        ask.lacks_quota, ask.lacks_nodes = len(passing) < len(ask.options), False
+        for option in passing:
+            key = ask.class_id, option.place
+            if key in self._no_place:
+                ask.lacks_nodes = True
+                continue
+            nodes = self.scene.nodes(ask.request, option.choice)
+            places = self.place(self.scene.room, ask.request.pod_sets, nodes)
+            if places is not None:
+                return option, Fit(choice=option.choice, places=places, charges=option.charges)
+            self._no_place.add(key)
+            ask.lacks_nodes = True
+        return None
+
+    def _admit(self, ask: Ask, turn: Turn, option: Option, fit: Fit) -> None:
+        queue = ask.queue.name
+        for pair, amount in option.counted.items():
+            # What nobody limits need not be counted: it is all taken back at the end of the pass.
+            self.scene.tree.charge(queue, pair, amount)
+        entry = Admitted(
+            turn.slot,
+            queue,
+            ask.class_id,
+            int(self.state.lines.table.priority[turn.slot]),
+            ask.request,
+            fit,
+        )
+        self.decided.admitted.append(entry)
+        self._count(entry, 1)
+        self.contest.refresh(queue)
+        self.walks[queue].step()
+        if ask.queue.caps.running_jobs <= self.state.holdings.running.get(queue, 0):
+            self._leave(queue)
+
+    def _leave(self, queue: str) -> None:
+        """Let everybody of a queue go without a turn."""
+        walk = self.walks[queue]
+        self.decided.unserved.update((queue, class_id) for class_id in walk.class_ids())
+        walk.leave()
+
+    def _count(self, entry: Admitted, sign: int) -> None:
+        """Count a gang into what its queue and user hold, or out again."""
+        if not self.state.asks[entry.queue, entry.class_id].has_caps:
+            return
+        table = self.state.lines.table
+        user = table.words["user"][int(table.user[entry.slot])]
+        gpus = self.state.asks[entry.queue, entry.class_id].gpus
+        self.state.holdings.add(entry.queue, user, jobs=sign, gpus=sign * gpus)
+
+    def _fail(self, ask: Ask, option: Option | None, *, is_dead: bool) -> None:
+        queue, walk = ask.queue, self.walks[ask.queue.name]
+        self.decided.failed.setdefault((queue.name, ask.class_id), len(self.decided.admitted))
+        if not is_dead and self._stays_so(ask):
+            self._buried.append(ask)
+        if queue.name not in self._met_failure and option is not None:
+            self._protect(queue, option)
+        self._met_failure.add(queue.name)
+        if queue.blocking is Blocking.STRICT:
+            self.decided.behind_strict[queue.name] = queue.name, ask.class_id
+            walk.leave_class(ask.class_id)
+            self._leave(queue.name)
+        else:
+            walk.leave_class(ask.class_id)
+
+    def _stays_so(self, ask: Ask) -> bool:
+        """Whether it will not fit in the next pass either, if nothing comes free.
+
+        What others are protected from may be theirs next time. With several large pod sets the
+        placement is a heuristic, which may find on less what it did not find on more.
+        """
+        is_guess = ask.lacks_nodes and sum(each.count > 1 for each in ask.request.pod_sets) > 1
+        return not is_guess and not self._is_kept_off(ask)
+
+    def _is_kept_off(self, ask: Ask) -> bool:
+        """Whether an option fails only because another queue's share is protected."""
+        tree, name = self.scene.tree, ask.queue.name
+        return any(tree.is_kept_off(name, each.counted) for each in ask.options)
+
+    def _protect(self, queue: Queue, option: Option) -> None:
+        """Keep what the first blocked candidate may claim as its queue's own from the others."""
+        node = self.scene.tree.queues[queue.name]
+        if all(amount <= node.nominal(pair) for pair, amount in option.counted.items()):
+            self.scene.tree.protect(queue.name, option.counted)
+
+
+def decide(state: State, now_us: int, budget: int, most_admits: int = UNLIMITED) -> Decided:
+    """Make one pass over a state; the state stays as it is, but for what it learns to be dead."""
+    state.at(now_us)
+    return Pass(state, now_us, budget, most_admits).run()

@@ -1,0 +1,112 @@
+"""One pass over a warm state, told as far as it is news.
+
+Everybody who waits has a reason, but a pass does not repeat it for everybody: reasons are told by
+request class, and only those that changed or have grown old. A job that waits reads the reason of
+its class.
+"""
+
+from collections.abc import Container, Iterator
+from itertools import islice, takewhile
+
+from gateway.core.admission.deciding import Decided, decide
+from gateway.core.admission.granting import admits_of
+from gateway.core.admission.state import AskKey, State, Told
+from gateway.core.admission.types import ClassHold, CyclePlan
+from gateway.core.admission.verdicts import ClassTeller, queue_holds
+from gateway.core.admission.waking import next_wake_at_us
+from gateway.core.vocabulary import UNLIMITED, Reason
+
+REFRESH_US = 30_000_000
+"""An explanation whose reason stays is worked out again at most this often."""
+MOST_TOLD = 200
+"""Explanations in one pass; the others follow in the next ones."""
+MOST_REFRESHED = 50
+"""Of them, explanations of classes that nothing new is known about."""
+
+_PASSING = frozenset(
+    {
+        Reason.BEHIND_FAIR_SHARE,
+        Reason.BEHIND_PRIORITY,
+        Reason.NOT_REACHED,
+        Reason.LAUNCH_THROTTLED,
+    }
+)
+"""Reasons that speak of one pass; the next one has another, or none."""
+
+
+def plan_pass(
+    state: State, serial: int, now_us: int, budget: int, most_admits: int = UNLIMITED
+) -> CyclePlan:
+    """Decide on the state as it is now, and say what is new about those who wait.
+
+    Args:
+        state: changed by nothing but what it learns not to fit.
+        serial: number of this pass, stored with each answer.
+        now_us: present instant, microseconds since the epoch; never before the last pass's.
+        budget: candidates to try.
+        most_admits: gangs that may be reserved before launches catch up.
+    """
+    decided = decide(state, now_us, budget, most_admits)
+    telling = _Telling(state, decided, now_us)
+    return CyclePlan(
+        serial=serial,
+        admits=admits_of(state, decided),
+        holds=(),
+        class_holds=tuple(telling.news()),
+        queue_holds=queue_holds(state, now_us),
+        next_wake_at_us=next_wake_at_us(state, now_us),
+        is_complete=not telling.untold and not decided.not_reached,
+    )
+
+
+class _Telling:
+    """Chooses whose reason is worked out, and remembers what was told."""
+
+    def __init__(self, state: State, decided: Decided, now_us: int) -> None:
+        self.state = state
+        self.decided = decided
+        self.now_us = now_us
+        self.untold = 0
+        """Classes with something new to tell that this pass had no time for."""
+        self._teller = ClassTeller(state, decided, now_us)
+
+    def news(self) -> Iterator[ClassHold]:
+        """Give what is new, what failed first."""
+        due = dict.fromkeys((*self._failed(), *self._others()))
+        self.untold = max(0, len(due) - MOST_TOLD)
+        for key in (*islice(due, MOST_TOLD), *self._old(due)):
+            hold = self._teller.hold(key)
+            ask = self.state.ask(key)
+            # Told anew means last in line for the next time.
+            self.state.told.pop(key, None)
+            self.state.told[key] = Told(
+                hold.reason, self.now_us, self.state.version, (ask.lacks_quota, ask.lacks_nodes)
+            )
+            yield hold
+
+    def _failed(self) -> Iterator[AskKey]:
+        """Give what had its turn and did not fit, unless the same was told just now."""
+        for key in self.decided.failed:
+            told, ask = self.state.told.get(key), self.state.ask(key)
+            is_same = told is not None and told.lacks == (ask.lacks_quota, ask.lacks_nodes)
+            if told is None or not is_same or self._is_passing(told) or self._is_old(told):
+                yield key
+
+    def _others(self) -> Iterator[AskKey]:
+        """Give what had no turn, where that is news."""
+        for key in sorted(self.decided.unserved - self.decided.failed.keys()):
+            told = self.state.told.get(key)
+            if told is None or told.reason is not self._teller.code(key):
+                yield key
+
+    def _old(self, due: Container[AskKey]) -> Iterator[AskKey]:
+        """Give what was told long ago of a state that has changed since."""
+        old = takewhile(lambda entry: self._is_old(entry[1]), self.state.told.items())
+        changed = (key for key, told in old if told.version != self.state.version)
+        yield from list(islice((key for key in changed if key not in due), MOST_REFRESHED))
+
+    def _is_old(self, told: Told) -> bool:
+        return self.now_us - told.at_us >= REFRESH_US
+
+    def _is_passing(self, told: Told) -> bool:
+        return told.reason in _PASSING

@@ -1,0 +1,199 @@
+"""The state that passes decide on, kept warm: quota in use, free room, lines, and dead asks.
+
+It is changed by what the database says and by time, never by a pass: a pass takes what it admits
+out of the state while it decides, and puts everything back at its end. Whatever is remembered here
+to skip work may never alter a plan; a state made afresh from the same rows decides the same.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from gateway.core.admission.asks import Ask, new_ask
+from gateway.core.admission.trial import Scene
+from gateway.core.admission.types import Policies
+from gateway.core.admission.usage import Holdings
+from gateway.core.devices.building import fleet_of
+from gateway.core.devices.fleet import Fleet
+from gateway.core.devices.gains import has_gained
+from gateway.core.jobs.request import RequestClass
+from gateway.core.placing.eligibility import Eligibility
+from gateway.core.placing.room import Room
+from gateway.core.queues.dated import definitions_at, next_change_us
+from gateway.core.queues.definitions import Cohort, Flavor, Queue
+from gateway.core.queues.tree import Pair, QuotaTree
+from gateway.core.resources import GPU
+from gateway.core.vocabulary import Reason
+from gateway.core.waiting.lines import GroupKey, Lines
+
+AskKey = tuple[str, int]
+"""(queue name, class id)."""
+
+
+class Definitions(NamedTuple):
+    """What admins defined, with dated changes not yet put in."""
+
+    queues: tuple[Queue, ...] = ()
+    cohorts: tuple[Cohort, ...] = ()
+    flavors: tuple[Flavor, ...] = ()
+
+
+class Told(NamedTuple):
+    """What was last told about an ask."""
+
+    reason: Reason
+    at_us: int
+    version: int
+    """Of the state."""
+    lacks: tuple[bool, bool]
+    """Whether it lacked quota, and nodes, when it was last tried."""
+
+
+class State:
+    """Everything a pass looks at."""
+
+    def __init__(self, policies: Policies) -> None:
+        """Start with nothing defined, no node and nobody waiting."""
+        self.policies = policies
+        self.definitions = Definitions()
+        self.classes: dict[int, RequestClass] = {}
+        self._gpus: dict[int, int] = {}
+        self.lines = Lines(self._gpus)
+        self.holdings = Holdings()
+        self.asks: dict[AskKey, Ask] = {}
+        self.live: dict[str, set[GroupKey]] = {}
+        """Groups by queue that may fit, as far as is known."""
+        self._freed: set[str] = set()
+        """Roots in which something was given back."""
+        self._refused: dict[str, list[Ask]] = {}
+        """Dead asks that quota refused, by root."""
+        self.told: dict[AskKey, Told] = {}
+        """What was told about each ask, in the order of telling."""
+        self.version = 0
+        """Grows with everything that may change a reason."""
+        self.promised: tuple[int, ...] = ()
+        """Jobs that the last pass admitted; what it saw fail, failed beside them."""
+        self._now_us = 0
+        self._dated_until_us: int | None = None
+        fleet = fleet_of((), {}, is_complete=False)
+        self.scene = Scene(
+            policies=policies,
+            queues={},
+            cohorts=(),
+            flavors=(),
+            tree=QuotaTree((), ()),
+            room=Room(fleet),
+            eligibility=Eligibility(fleet, ()),
+        )
+
+    def learn(self, classes: Mapping[int, RequestClass]) -> None:
+        """Take request classes; call it before jobs of them come."""
+        self.classes.update(classes)
+        self._gpus.update((key, dict(each.total).get(GPU, 0)) for key, each in classes.items())
+        self.lines.touch(classes)
+
+    def define(self, definitions: Definitions) -> None:
+        """Take other definitions; everything that follows from them is worked out again."""
+        self.definitions = definitions
+        self.lines.define(definitions.queues)
+        self._rebuild()
+
+    def charge(self, queue: str, pair: Pair, amount: int) -> None:
+        """Count what a live reservation uses, or with a negative amount what one gave back."""
+        self.version += 1
+        tree = self.scene.tree
+        tree.charge(queue, pair, amount)
+        if amount < 0 and queue in tree.queues:
+            # Quota may have come back anywhere in the same root.
+            self._freed.add(tree.root_of(queue).name)
+
+    def move(self, fleet: Fleet, rows: Sequence[int] | None) -> None:
+        """Take a later fleet, in which only these nodes changed; None for anything."""
+        self.version += 1
+        before, scene = self.scene.fleet, self.scene
+        scene.room.sync(fleet, rows)
+        if rows is None:
+            self.scene = replace(scene, eligibility=Eligibility(fleet, scene.flavors))
+        else:
+            scene.eligibility.sync(fleet, rows)
+        if has_gained(before, fleet, rows):
+            self.revive(ask for ask in self.asks.values() if ask.lacks_nodes)
+
+    def at(self, now_us: int) -> None:
+        """Let time pass: dated changes act, jobs become eligible or age."""
+        self._now_us = now_us
+        if any(self.lines.table.find(job_id) is not None for job_id in self.promised):
+            # What failed beside these may fit, since they were not started after all.
+            self.revive_all()
+        self.promised = ()
+        self._revive_quota()
+        self.lines.compact()
+        if self._dated_until_us is not None and now_us >= self._dated_until_us:
+            self._rebuild()
+        self.lines.advance(now_us)
+        self._let_live(self.lines.touched)
+        self.lines.touched.clear()
+
+    def next_dated_us(self) -> int | None:
+        """Give the instant of the next dated change."""
+        return next_change_us(self.definitions.queues, self.definitions.cohorts, self._now_us)
+
+    def ask(self, key: AskKey) -> Ask:
+        """Give what a queue's jobs of a class ask for."""
+        ask = self.asks.get(key)
+        if ask is None:
+            scene = self.scene
+            queue, request = scene.queues[key[0]], self.classes[key[1]]
+            ask = new_ask(scene.tree, scene.flavors, queue, (key[1], request))
+            self.asks[key] = ask
+        return ask
+
+    def bury(self, asks: Iterable[Ask]) -> None:
+        """Remember that these do not fit, until something of their kind changes."""
+        for ask in asks:
+            ask.is_dead = True
+            if ask.lacks_quota:
+                self._refused.setdefault(ask.root, []).append(ask)
+            groups = self.live.get(ask.queue.name, set())
+            groups.difference_update([key for key in groups if key.class_id == ask.class_id])
+
+    def revive(self, asks: Iterable[Ask]) -> None:
+        """Let these be tried again."""
+        for ask in asks:
+            if ask.is_dead:
+                ask.is_dead = False
+                groups = self.lines.groups_of(ask.queue.name)
+                mine = (each.key for each in groups if each.key.class_id == ask.class_id)
+                self._let_live(mine)
+
+    def revive_all(self) -> None:
+        """Forget what was known not to fit, because it is not known any more what is free."""
+        self.revive(self.asks.values())
+
+    def _let_live(self, keys: Iterable[GroupKey]) -> None:
+        for key in keys:
+            # A class that was not read yet is nobody's ask; its row comes with the next reading.
+            is_known = key.class_id in self.classes and key.queue in self.scene.queues
+            if is_known and not self.ask((key.queue, key.class_id)).is_dead:
+                self.live.setdefault(key.queue, set()).add(key)
+
+    def _revive_quota(self) -> None:
+        """Let what quota refused be tried again wherever quota came back."""
+        for root in self._freed:
+            asks = self._refused.pop(root, ())
+            self.revive(ask for ask in asks if ask.lacks_quota)
+        self._freed.clear()
+
+    def _rebuild(self) -> None:
+        """Work out what follows from the definitions at this instant."""
+        queues, cohorts = definitions_at(
+            self.definitions.queues, self.definitions.cohorts, self._now_us
+        )
+        self.scene = self.scene.under(queues, cohorts, self.definitions.flavors)
+        self._dated_until_us = self.next_dated_us()
+        self.version += 1
+        self._freed.clear()
+        self._refused.clear()
+        self.asks.clear()
+        self.live.clear()
+        self.lines.touch(self.classes)

@@ -1,0 +1,99 @@
+"""Which reason a waiting job has: what bars it before anything is tried, or what its class met."""
+
+from collections.abc import Iterator
+
+from gateway.core.admission.asks import Ask
+from gateway.core.admission.deciding import Decided
+from gateway.core.admission.reasons import ReasonFinder
+from gateway.core.admission.state import AskKey, State
+from gateway.core.admission.types import ClassHold, QueueHold
+from gateway.core.queues.definitions import Queue
+from gateway.core.resources.words import counted
+from gateway.core.vocabulary import QueueState, Reason
+
+
+def bar(state: State, ask: Ask, user: str, now_us: int) -> Reason | None:
+    """Give what keeps a user's job out of the pass, whatever fits; None for a candidate."""
+    barred = queue_bar(state, ask.queue, now_us)
+    if barred is not None:
+        return barred.reason
+    if state.holdings.cap_in_the_way(ask.queue, user, ask.gpus):
+        return Reason.OVER_CAP
+    return None
+
+
+def queue_bar(state: State, queue: Queue, now_us: int) -> QueueHold | None:
+    """Give what keeps all jobs of a queue out of the pass."""
+    if queue.state is not QueueState.OPEN:
+        detail = f"queue {queue.name} is paused"
+        return QueueHold(queue=queue.name, reason=Reason.QUEUE_PAUSED, detail=detail)
+    if state.holdings.is_over_budget(queue, now_us):
+        detail = f"queue {queue.name} has used up its GPU-hour budget of this window"
+        return QueueHold(queue=queue.name, reason=Reason.OVER_BUDGET, detail=detail)
+    running = state.holdings.running.get(queue.name, 0)
+    if running >= queue.caps.running_jobs:
+        limit = counted(queue.caps.running_jobs, "running job")
+        detail = f"queue {queue.name} is at its cap of {limit}"
+        return QueueHold(queue=queue.name, reason=Reason.OVER_CAP, detail=detail)
+    return None
+
+
+def queue_holds(state: State, now_us: int) -> tuple[QueueHold, ...]:
+    """Give every queue that admits nobody, and every user who is at a cap, by name."""
+    return tuple(_queue_holds(state, now_us))
+
+
+def _queue_holds(state: State, now_us: int) -> Iterator[QueueHold]:
+    for _, queue in sorted(state.scene.queues.items()):
+        barred = queue_bar(state, queue, now_us)
+        if barred is not None:
+            yield barred
+        else:
+            yield from _user_holds(state, queue)
+
+
+def _user_holds(state: State, queue: Queue) -> Iterator[QueueHold]:
+    """Give the users who are at a cap whatever they ask for."""
+    for name, user in sorted(state.holdings.jobs):
+        cap = state.holdings.cap_in_the_way(queue, user, 0) if name == queue.name else ""
+        if cap:
+            detail = f"{user} is at the cap {cap} of queue {name}"
+            yield QueueHold(queue=name, user=user, reason=Reason.OVER_CAP, detail=detail)
+
+
+class ClassTeller:
+    """Tells what each class of a queue met in one pass; asks the finder only where it must."""
+
+    def __init__(self, state: State, decided: Decided, now_us: int) -> None:
+        """Look at a pass that is over; the state is as it was before."""
+        self.state = state
+        self.decided = decided
+        self.now_us = now_us
+        self.finder = ReasonFinder(state.scene, tuple(decided.admitted))
+
+    def hold(self, key: AskKey) -> ClassHold:
+        """Give why the jobs of a class wait that nothing of their own bars."""
+        queue, ask = self.state.scene.queues[key[0]], self.state.ask(key)
+        barred = queue_bar(self.state, queue, self.now_us)
+        if barred is not None:
+            return self.finder.barred(key, barred)
+        if ask.gpus > queue.caps.gpus_per_job:
+            return self.finder.over_job_cap(key, queue, ask.gpus)
+        if key in self.decided.failed:
+            return self.finder.diagnose(key, ask.request, self.decided.failed[key])
+        code = self.code(key)
+        return self.finder.had_no_turn(key, code) if code else self._refreshed(key, ask)
+
+    def code(self, key: AskKey) -> Reason | None:
+        """Give why a class had no turn; None when it was not its turn that it lacked."""
+        if self.state.asks[key].is_dead:
+            return None
+        if key[0] in self.decided.behind_strict:
+            return Reason.BEHIND_PRIORITY
+        if key[0] in self.decided.not_reached:
+            return Reason.LAUNCH_THROTTLED if self.decided.is_throttled else Reason.NOT_REACHED
+        return Reason.OVER_CAP
+
+    def _refreshed(self, key: AskKey, ask: Ask) -> ClassHold:
+        """Tell anew of what was known not to fit and therefore not tried in this pass."""
+        return self.finder.diagnose(key, ask.request, len(self.decided.admitted))

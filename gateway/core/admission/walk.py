@@ -1,0 +1,93 @@
+"""One queue during one pass: whose turn it is, group by group, without changing the lines."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
+
+from gateway.core.waiting.lines import Group, Line, Position
+from gateway.core.waiting.run import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A job whose turn it is in its queue."""
+
+    group: Group
+    slot: int
+    is_dead: bool = False
+    """It is known not to fit, and stands here only because others must not pass it unnoticed."""
+
+
+_Item = tuple[Position, int, Turn, Iterator[Entry]]
+
+
+class QueueWalk:
+    """The jobs of a queue in order. The first one that is known not to fit takes part, too."""
+
+    def __init__(
+        self, line: Line, live: Iterable[Group], dead: Iterable[Group], now_us: int
+    ) -> None:
+        """Line up the heads of the groups."""
+        self._line = line
+        self._now_us = now_us
+        self._serial = 0
+        items = [self._item(group, group.run.walk()) for group in live]
+        self._heap: list[_Item] = [item for item in items if item is not None]
+        self.has_live = bool(self._heap)
+        marker = self._marker(dead)
+        if marker is not None:
+            self._heap.append(marker)
+        heapify(self._heap)
+
+    def turn(self) -> Turn | None:
+        """Give whose turn it is; None when nobody is left."""
+        return self._heap[0][2] if self._heap else None
+
+    def step(self) -> None:
+        """Go on to the next job."""
+        _, _, turn, rest = self._heap[0]
+        following = self._item(turn.group, rest)
+        if following is None:
+            heappop(self._heap)
+        else:
+            heapreplace(self._heap, following)
+
+    def leave_group(self) -> None:
+        """Let all jobs of the present group leave."""
+        heappop(self._heap)
+
+    def leave_class(self, class_id: int) -> None:
+        """Let all jobs of a class leave, and the one that stands for the dead."""
+        self._heap = [
+            item
+            for item in self._heap
+            if item[2].group.key.class_id != class_id and not item[2].is_dead
+        ]
+        heapify(self._heap)
+
+    def class_ids(self) -> set[int]:
+        """Give the classes of those who are left."""
+        return {item[2].group.key.class_id for item in self._heap}
+
+    def leave(self) -> None:
+        """Let everybody leave."""
+        self._heap.clear()
+
+    def _item(self, group: Group, rest: Iterator[Entry]) -> _Item | None:
+        entry = next(rest, None)
+        if entry is None:
+            return None
+        self._serial += 1
+        position = self._line.position(group, entry, self._now_us)
+        return position, self._serial, Turn(group, entry[3]), rest
+
+    def _marker(self, dead: Iterable[Group]) -> _Item | None:
+        """Give the first of those that are known not to fit."""
+        first: _Item | None = None
+        for group in dead:
+            entry = group.run.first()
+            if entry is not None:
+                position = self._line.position(group, entry, self._now_us)
+                if first is None or position < first[0]:
+                    first = position, 0, Turn(group, entry[3], is_dead=True), iter(())
+        return first
