@@ -15,6 +15,7 @@ from gateway.core.vocabulary import JobState, PairRule, Role
 from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Database, Row
+from gateway.db.reasons import get_class_hold
 from gateway.db.tables import attempts, charges, devices, node_amounts
 from gateway.schemas.job_spec import JobSpec, PodSet
 from gateway.schemas.views import JobDetail
@@ -126,6 +127,14 @@ class World:
         """Give a job's row."""
         with self.gateway.database.read() as connection:
             row = job_rows.get_job(connection, job_id)
+        assert row is not None
+        return row
+
+    def class_hold(self, job_id: str) -> Row:
+        """Give what is stored of why jobs like this one wait."""
+        job = self.job_row(job_id)
+        with self.gateway.database.read() as connection:
+            row = get_class_hold(connection, job["queue"], job["class_id"])
         assert row is not None
         return row
 

@@ -3,6 +3,7 @@
 from sqlalchemy import Connection, case, func, select
 
 from gateway.core.vocabulary import AttemptPhase, DeviceHealth, JobState
+from gateway.db.reasons import reason_now
 from gateway.db.tables import (
     attempts,
     charges,
@@ -18,7 +19,7 @@ WAITING = (JobState.PENDING.value, JobState.HELD.value)
 
 def waiting_by_reason(connection: Connection) -> dict[tuple[str, str], int]:
     """Give the number of waiting jobs by (queue, reason); no reason yet counts as NotReached."""
-    reason = func.coalesce(jobs.c.reason, "NotReached")
+    reason = func.coalesce(reason_now(), "NotReached")
     statement = (
         select(jobs.c.queue, reason, func.count())
         .where(jobs.c.state.in_(WAITING))

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, bindparam, func, insert, or_, select, update
+from sqlalchemy import Connection, RowMapping, Select, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from gateway.core.jobs.request import RequestClass
 from gateway.core.vocabulary import TERMINAL_STATES, JobState
 from gateway.db.engine import Writer
+from gateway.db.reasons import reason_now
 from gateway.db.request_shapes import digest, encode
 from gateway.db.tables import (
-    class_holds,
     jobs,
     queues,
     request_classes,
@@ -79,7 +79,7 @@ def find_live_name(connection: Connection, namespace: str, name: str) -> RowMapp
 
 def get_job(connection: Connection, uid: str) -> RowMapping | None:
     """Give a job by its public id."""
-    return _one(connection, select(jobs).where(jobs.c.uid == uid))
+    return _one(connection, select(*SEEN).where(jobs.c.uid == uid))
 
 
 def get_job_by_row(connection: Connection, job_id: int) -> RowMapping | None:
@@ -87,6 +87,8 @@ def get_job_by_row(connection: Connection, job_id: int) -> RowMapping | None:
     return _one(connection, select(jobs).where(jobs.c.id == job_id))
 
 
+SEEN = (*(column for column in jobs.c if column.name != "reason"), reason_now().label("reason"))
+"""A job as people see it, with the reason that holds for it now."""
 HEAD = tuple(column for column in jobs.c if column.name != "spec")
 """Everything but what the user wrote, which may be long and is seldom needed."""
 
@@ -127,12 +129,12 @@ class JobQuery:
 
 def list_jobs(connection: Connection, query: JobQuery) -> Sequence[RowMapping]:
     """Give jobs by descending row id."""
-    statement = select(jobs).order_by(jobs.c.id.desc()).limit(query.limit)
+    statement = select(*SEEN).order_by(jobs.c.id.desc()).limit(query.limit)
     for column, value in (
         (jobs.c.queue, query.queue),
         (jobs.c.user_name, query.user),
         (jobs.c.name, query.name),
-        (jobs.c.reason, query.reason),
+        (reason_now(), query.reason),
     ):
         if value:
             statement = statement.where(column == value)
@@ -164,30 +166,6 @@ def change_job(writer: Writer, job: RowMapping, values: Mapping[str, Any]) -> No
         raise StaleVersion(
             f"job {job['uid']} changed meanwhile", hint="read it again and repeat the request"
         )
-
-
-def set_reasons(writer: Writer, rows: Sequence[tuple[int, int, str]], serial: int) -> None:
-    """Store reasons of waiting jobs, as (job, version, reason); their versions stay.
-
-    It is no change of state: whoever read the job before may still act on it.
-    """
-    if not rows:
-        return
-    statement = (
-        update(jobs)
-        .where(jobs.c.id == bindparam("job"), jobs.c.version == bindparam("read_version"))
-        .values(reason=bindparam("code"), reason_serial=serial)
-    )
-    writer.connection.execute(
-        statement,
-        [{"job": job, "read_version": version, "code": reason} for job, version, reason in rows],
-    )
-
-
-def reasons_of(connection: Connection, states: Sequence[str]) -> dict[int, str | None]:
-    """Give the stored reason of each job in these states."""
-    statement = select(jobs.c.id, jobs.c.reason).where(jobs.c.state.in_(states))
-    return {row.id: row.reason for row in connection.execute(statement)}
 
 
 def overdue_waiting(connection: Connection, at_us: int, limit: int) -> Sequence[RowMapping]:
@@ -235,24 +213,6 @@ def count_by_state(connection: Connection) -> dict[tuple[str, str], int]:
         .group_by(jobs.c.queue, jobs.c.state)
     )
     return {(row[0], row[1]): row[2] for row in connection.execute(statement)}
-
-
-def upsert_class_hold(writer: Writer, values: Mapping[str, Any]) -> None:
-    """Store the explanation of one (queue, request class)."""
-    dialect = sqlite if writer.is_sqlite else postgresql
-    statement = dialect.insert(class_holds).values(**values)
-    changing = {key: value for key, value in values.items() if key not in {"queue", "class_id"}}
-    writer.connection.execute(
-        statement.on_conflict_do_update(index_elements=["queue", "class_id"], set_=changing)
-    )
-
-
-def get_class_hold(connection: Connection, queue: str, class_id: int) -> RowMapping | None:
-    """Give the stored explanation of one (queue, request class)."""
-    return _one(
-        connection,
-        select(class_holds).where(class_holds.c.queue == queue, class_holds.c.class_id == class_id),
-    )
 
 
 def get_queue_row(connection: Connection, name: str) -> RowMapping | None:

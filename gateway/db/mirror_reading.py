@@ -89,7 +89,10 @@ def _read_classes(connection: Connection, horizon: int) -> tuple[ClassRow, ...]:
 def _class_row(class_id: int, shape: Any) -> ClassRow | None:
     """Give a class; None for one that makes no sense, whose jobs the cycle then sets aside."""
     try:
-        return ClassRow(class_id, decode(shape))
+        request = decode(shape)
+        # Sums tell amounts from words, which JSON would carry as well.
+        sum(amount for _, amount in request.total)
+        return ClassRow(class_id, request)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 

@@ -29,7 +29,7 @@ def digest(shape: Shape) -> str:
 
 
 def _encode_pod_set(pod_set: PodSetRequest) -> dict[str, Any]:
-    return {
+    shape = {
         "name": pod_set.name,
         "count": pod_set.count,
         "per_pod": dict(pod_set.per_pod),
@@ -45,6 +45,10 @@ def _encode_pod_set(pod_set: PodSetRequest) -> dict[str, Any]:
         "is_pair_required": pod_set.is_pair_required,
         "host_ports": list(pod_set.host_ports),
     }
+    if pod_set.level:
+        # Left out without a level, so that digests stored before levels existed stay the same.
+        shape |= {"level": pod_set.level, "is_level_required": pod_set.is_level_required}
+    return shape
 
 
 def _decode_pod_set(item: dict[str, Any]) -> PodSetRequest:
@@ -67,4 +71,6 @@ def _decode_pod_set(item: dict[str, Any]) -> PodSetRequest:
         pair=PairRule(item["pair"]),
         is_pair_required=item["is_pair_required"],
         host_ports=tuple(item["host_ports"]),
+        level=item.get("level", ""),
+        is_level_required=item.get("is_level_required", True),
     )

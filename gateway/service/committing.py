@@ -4,42 +4,41 @@ A gang that misses its compare-and-set or meets a taken device is dropped alone;
 runs at once. A gang whose rows make no sense is set aside afterwards, so that it stops nobody.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
-from gateway.core.admission import Admit, ClassHold, CyclePlan, Snapshot
-from gateway.core.vocabulary import JobState, Reason
+from gateway.core.admission import Admit, ClassHold, CyclePlan, QueueHold
+from gateway.core.jobs.request import RequestClass
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Row, Writer
 from gateway.db.events import NewEvent, append_event
 from gateway.db.judge import Grant, GrantConflict, reserve
 from gateway.db.leases import require_epoch
+from gateway.db.reasons import all_queue_holds, replace_queue_holds, store_class_holds
 from gateway.db.state import read_generation
 from gateway.errors import StaleVersion
-from gateway.service.context import SYSTEM_ACTOR, Explained, Gateway
+from gateway.service.context import SYSTEM_ACTOR, Gateway
 from gateway.service.crash_points import reach
 from gateway.service.grants import grant_pods, object_name
 from gateway.service.quarantine import POISON, quarantine
 
 BATCH = 200
 """Gangs in one transaction."""
-REFRESH_SECONDS = 30
-"""An explanation whose reason stays is written again at most this often."""
+
+Barred = tuple[str, str]
+"""(queue, user); an empty user stands for everybody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a cycle decides on, read at one moment."""
+    """What a plan was made on."""
 
-    snapshot: Snapshot
-    class_ids: tuple[int, ...]
-    """Database ids of the snapshot's classes."""
+    classes: Mapping[int, RequestClass]
+    """By database id."""
     generation: int
     epoch: int
-    room: int
-    """Gangs that may still be reserved before the launches catch up."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,21 +53,15 @@ class Commit:
     is_outdated: bool = False
     """Definitions changed since the plan was made; nothing more of it is written."""
     _poisoned: list[tuple[Row, Exception]] = field(default_factory=list)
-    _explained: dict[tuple[str, int], Explained] = field(default_factory=dict)
 
     def run(self) -> None:
         """Write everything; raises StaleLeader when somebody else leads."""
-        admits = self.plan.admits[: self.view.room]
+        admits = self.plan.admits
         for start in range(0, len(admits), BATCH):
             self._write_batch(admits[start : start + BATCH])
-        if self.plan.holds or self._throttled:
-            self.gateway.database.run_write(self._store_holds)
-        self.gateway.mirror.explained.update(self._explained)
-
-    @property
-    def _throttled(self) -> tuple[Admit, ...]:
-        """Gangs that have a place, but the cluster is not to be flooded with launches."""
-        return self.plan.admits[self.view.room :]
+        barred = {(each.queue, each.user): each for each in self.plan.queue_holds}
+        if self.plan.class_holds or self._is_news(barred):
+            self.gateway.database.run_write(partial(self._store_holds, barred))
 
     def _write_batch(self, batch: Sequence[Admit]) -> None:
         done = self.gateway.database.run_write(partial(self._admit, batch))
@@ -110,7 +103,6 @@ class Commit:
     def _grant(self, admit: Admit, job: Row, at_us: int) -> Grant:
         backend = self.gateway.backend
         number = job["attempt"] + 1
-        classes = self.view.snapshot.waiting.classes
         return Grant(
             job_id=admit.job_id,
             version=admit.version,
@@ -120,73 +112,47 @@ class Commit:
             guarantee=backend.guarantee,
             object_name=object_name(job["name"], job["uid"], number),
             at_us=at_us,
-            pods=grant_pods(admit, classes[self.view.class_ids.index(job["class_id"])]),
+            pods=grant_pods(admit, self.view.classes[admit.class_index]),
             charges=tuple(
                 (admit.queue, charge.flavor, charge.resource, charge.amount)
                 for charge in admit.charges
             ),
         )
 
-    def _store_holds(self, writer: Writer) -> None:
-        """Store why the others wait: reasons that changed, explanations that are due."""
+    def _store_holds(self, barred: Mapping[Barred, QueueHold], writer: Writer) -> None:
+        """Store why the others wait, as far as it is news."""
         if self.is_outdated or not self._guard(writer):
             return
-        self._store_reasons(writer)
-        self._explained.clear()
         at_us = self.gateway.clock.now_us()
-        for hold in self.plan.class_holds:
-            self._store_explanation(writer, hold, at_us)
-
-    def _store_reasons(self, writer: Writer) -> None:
-        stored = job_rows.reasons_of(writer.connection, (JobState.PENDING,))
-        changed = [row for row in self._reasons() if stored.get(row[0], row[2]) != row[2]]
-        job_rows.set_reasons(writer, changed, self.plan.serial)
-
-    def _reasons(self) -> Iterator[tuple[int, int, Reason]]:
-        """Give job, version and reason of everybody who waits on."""
-        for hold in self.plan.holds:
-            yield hold.job_id, hold.version, hold.reason
-        for admit in self._throttled:
-            yield admit.job_id, admit.version, Reason.LAUNCH_THROTTLED
-
-    def _store_explanation(self, writer: Writer, hold: ClassHold, at_us: int) -> None:
-        class_id = self.view.class_ids[hold.class_index]
-        explanation = _explanation(hold)
-        fresh = Explained(
-            epoch=self.view.epoch,
-            generation=self.view.generation,
-            reason=hold.reason,
-            explanation=explanation,
-            at_us=at_us,
-        )
-        known = self.gateway.mirror.explained.get((hold.queue, class_id))
-        if known is not None and not _is_due(known, fresh):
-            return
-        self._explained[hold.queue, class_id] = fresh
-        job_rows.upsert_class_hold(
-            writer,
+        store_class_holds(writer, [self._hold_row(hold, at_us) for hold in self.plan.class_holds])
+        stored = all_queue_holds(writer.connection)
+        fresh = [
             {
-                "queue": hold.queue,
-                "class_id": class_id,
-                "reason": hold.reason,
-                "explanation": explanation,
-                "config_generation": self.view.generation,
-                "serial": self.plan.serial,
+                "queue": each.queue,
+                "user_name": each.user,
+                "reason": each.reason,
+                "detail": each.detail,
                 "decided_us": at_us,
-            },
-        )
+            }
+            for key, each in barred.items()
+            if stored.get(key) != (each.reason, each.detail)
+        ]
+        replace_queue_holds(writer, stored.keys() - barred.keys(), fresh)
+        self.gateway.mirror.barred = dict(barred)
 
+    def _is_news(self, barred: Mapping[Barred, QueueHold]) -> bool:
+        return self.gateway.mirror.barred != barred
 
-def _is_due(known: Explained, fresh: Explained) -> bool:
-    """Whether an explanation must be written: at once for another code, else now and then."""
-    if (known.epoch, known.generation, known.reason) != (
-        fresh.epoch,
-        fresh.generation,
-        fresh.reason,
-    ):
-        return True
-    is_old = fresh.at_us - known.at_us >= REFRESH_SECONDS * 1_000_000
-    return is_old and known.explanation != fresh.explanation
+    def _hold_row(self, hold: ClassHold, at_us: int) -> dict[str, Any]:
+        return {
+            "queue": hold.queue,
+            "class_id": hold.class_index,
+            "reason": hold.reason,
+            "explanation": _explanation(hold),
+            "config_generation": self.view.generation,
+            "serial": self.plan.serial,
+            "decided_us": at_us,
+        }
 
 
 def _explanation(hold: ClassHold) -> dict[str, Any]:

@@ -3,13 +3,13 @@
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from gateway.backends.base import Launch, LaunchBackend
-from gateway.core.admission import Snapshot
+from gateway.core.admission import QueueHold, Snapshot
 from gateway.core.jobs.request import RequestClass
 from gateway.core.mirror import Mirror
-from gateway.core.vocabulary import Reason, Role
+from gateway.core.vocabulary import Role
 from gateway.db.engine import Database
 from gateway.db.submissions import Remembered
 from gateway.errors import Denied
@@ -106,17 +106,6 @@ class Leadership:
         return self.epoch is not None and time.monotonic() + seconds < self.valid_until
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explained:
-    """What was last stored about one (queue, request class)."""
-
-    epoch: int
-    generation: int
-    reason: Reason
-    explanation: Any
-    at_us: int
-
-
 @dataclass(slots=True)
 class Pace:
     """How many candidates a cycle looks at in a second, measured as it goes."""
@@ -157,8 +146,8 @@ class MirrorState:
     mirror: Mirror = field(default_factory=Mirror)
     horizon: int = 0
     feasible: Feasible = field(default_factory=Feasible)
-    explained: dict[tuple[str, int], Explained] = field(default_factory=dict)
-    """By (queue, class id); spares the database explanations that say the same again."""
+    barred: dict[tuple[str, str], QueueHold] | None = None
+    """What was last stored of queues and users that admit nobody; None when nothing is known."""
     pace: Pace = field(default_factory=Pace)
 
 

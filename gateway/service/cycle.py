@@ -5,19 +5,20 @@ one poisoned row does not keep everybody waiting.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import structlog
 
-from gateway.core.admission import CyclePlan, Policies, Snapshot, plan_cycle
+from gateway.core.admission import CyclePlan, Policies, plan_cycle, plan_pass
+from gateway.core.mirror import Mirror
 from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
 from gateway.db.state import next_serial
 from gateway.service.committing import Commit, View
 from gateway.service.context import Gateway
 from gateway.service.crash_points import reach
-from gateway.service.mirroring import refresh, remember
+from gateway.service.mirroring import refresh
 from gateway.service.quarantine import quarantine
 
 log = structlog.get_logger()
@@ -33,6 +34,8 @@ class CycleOutcome:
     admitted: int
     waiting: int
     is_dirty: bool
+    next_wake_at_us: int | None = None
+    """Instant at which the next cycle is due even if nothing but time changes."""
 
 
 def run_cycle(gateway: Gateway) -> CycleOutcome | None:
@@ -40,16 +43,67 @@ def run_cycle(gateway: Gateway) -> CycleOutcome | None:
     epoch = gateway.leadership.epoch
     if epoch is None:
         return None
-    view, strangers = _read(gateway, epoch)
-    if strangers:
-        _set_aside(gateway, strangers, LookupError("its queue or request cannot be read"))
-    plan = _decide(gateway, view)
+    # No write is waited for under the mirror's lock: a writer may be waiting for the lock.
+    serial = gateway.database.run_write(next_serial)
+    with gateway.database.read() as connection:
+        backlog = attempt_rows.count_unlaunched(connection)
+    room = max(0, gateway.settings.max_unlaunched - backlog)
+    poisoned: list[tuple[int, Exception]] = []
+    with gateway.mirror.lock:
+        refresh(gateway)
+        mirror = gateway.mirror.mirror
+        lines, classes = mirror.state.lines, mirror.state.classes
+        view = View(classes=classes, generation=mirror.definitions.generation, epoch=epoch)
+        waiting, strangers = len(lines), lines.strangers(classes)
+        plan = _decide(gateway, mirror, serial, room, poisoned)
+    for job_id in strangers:
+        _set_aside(gateway, job_id, LookupError("its queue or request cannot be read"))
+    for job_id, error in poisoned:
+        _set_aside(gateway, job_id, error)
     if plan is None:
-        return CycleOutcome(serial=view.snapshot.serial, admitted=0, waiting=0, is_dirty=True)
-    return _commit(gateway, view, plan)
+        return CycleOutcome(serial=serial, admitted=0, waiting=waiting, is_dirty=True)
+    return _commit(gateway, view, plan, waiting)
 
 
-def _commit(gateway: Gateway, view: View, plan: CyclePlan) -> CycleOutcome:
+def _decide(
+    gateway: Gateway, mirror: Mirror, serial: int, room: int, poisoned: list[tuple[int, Exception]]
+) -> CyclePlan | None:
+    """Give the plan; None when a poisoned class was found and another try is due."""
+    pace, settings = gateway.mirror.pace, gateway.settings
+    budget = pace.budget(DECISION_SECONDS, settings.cycle_budget)
+    now_us, started = gateway.clock.now_us(), time.monotonic()
+    try:
+        plan = plan_pass(mirror.state, serial, now_us, budget, room)
+    except Exception as error:
+        poisoned += _poisoned(mirror, now_us)
+        if not poisoned:
+            raise
+        log.warning("decision_repeated", error=type(error).__name__)
+        return None
+    pace.note(len(plan.admits) + len(plan.class_holds), time.monotonic() - started)
+    return plan
+
+
+def _poisoned(mirror: Mirror, now_us: int) -> Iterator[tuple[int, Exception]]:
+    """Give the jobs of every class that cannot be decided on by itself."""
+    snapshot = mirror.snapshot(0)
+    waiting = snapshot.waiting
+    for index in range(len(waiting.classes)):
+        alone = waiting.take(waiting.request_class == index)
+        try:
+            plan_cycle(replace(snapshot, waiting=alone), Policies(), now_us, 1)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it stays with its own jobs
+            yield from ((job_id, error) for job_id in alone.job_id.tolist())
+
+
+def _set_aside(gateway: Gateway, job_id: int, error: Exception) -> None:
+    with gateway.database.read() as connection:
+        job = job_rows.get_job_head(connection, job_id)
+    if job is not None:
+        quarantine(gateway, job, error)
+
+
+def _commit(gateway: Gateway, view: View, plan: CyclePlan, waiting: int) -> CycleOutcome:
     """Write the plan and say what became of it."""
     commit = Commit(gateway=gateway, view=view, plan=plan)
     if plan.admits:
@@ -60,69 +114,7 @@ def _commit(gateway: Gateway, view: View, plan: CyclePlan) -> CycleOutcome:
     return CycleOutcome(
         serial=plan.serial,
         admitted=commit.admitted,
-        waiting=len(plan.holds),
-        is_dirty=commit.dropped > 0 or commit.is_outdated,
+        waiting=waiting - commit.admitted,
+        is_dirty=commit.dropped > 0 or commit.is_outdated or not plan.is_complete,
+        next_wake_at_us=plan.next_wake_at_us,
     )
-
-
-def _read(gateway: Gateway, epoch: int) -> tuple[View, list[int]]:
-    """Give what to decide on, and the waiting jobs that no decision can be made about."""
-    state = gateway.mirror
-    # No write is waited for under the lock: a writer may be waiting for the lock.
-    serial = gateway.database.run_write(next_serial)
-    with gateway.database.read() as connection:
-        backlog = attempt_rows.count_unlaunched(connection)
-    with state.lock:
-        refresh(gateway)
-        snapshot = state.mirror.snapshot(serial)
-        remember(gateway, snapshot)
-        view = View(
-            snapshot=snapshot,
-            class_ids=state.mirror.class_ids(),
-            generation=state.mirror.definitions.generation,
-            epoch=epoch,
-            room=max(0, gateway.settings.max_unlaunched - backlog),
-        )
-        strangers: list[int] = []
-        if len(snapshot.waiting) != len(state.mirror.jobs):
-            strangers = sorted(set(state.mirror.jobs) - set(snapshot.waiting.job_id.tolist()))
-    return view, strangers
-
-
-def _decide(gateway: Gateway, view: View) -> CyclePlan | None:
-    """Give the plan; None when a poisoned class was set aside and another try is due."""
-    pace, settings = gateway.mirror.pace, gateway.settings
-    budget = pace.budget(DECISION_SECONDS, settings.cycle_budget)
-    now_us, started = gateway.clock.now_us(), time.monotonic()
-    try:
-        plan = plan_cycle(view.snapshot, Policies(), now_us, budget)
-    except Exception as error:
-        if not _isolate(gateway, view.snapshot, now_us):
-            raise
-        log.warning("decision_repeated", error=type(error).__name__)
-        return None
-    pace.note(len(plan.admits) + len(plan.class_holds), time.monotonic() - started)
-    return plan
-
-
-def _isolate(gateway: Gateway, snapshot: Snapshot, now_us: int) -> bool:
-    """Set aside every class that cannot be decided on by itself; True when there was one."""
-    found = False
-    for index in range(len(snapshot.waiting.classes)):
-        alone = replace(
-            snapshot, waiting=snapshot.waiting.take(snapshot.waiting.request_class == index)
-        )
-        try:
-            plan_cycle(alone, Policies(), now_us, 1)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it stays with its own jobs
-            found = True
-            _set_aside(gateway, alone.waiting.job_id.tolist(), error)
-    return found
-
-
-def _set_aside(gateway: Gateway, job_ids: Iterable[int], error: Exception) -> None:
-    for job_id in job_ids:
-        with gateway.database.read() as connection:
-            job = job_rows.get_job_head(connection, job_id)
-        if job is not None:
-            quarantine(gateway, job, error)

@@ -12,6 +12,7 @@ from gateway.core.vocabulary import (
 from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Connection, Row
+from gateway.db.reasons import get_class_hold, get_queue_hold
 from gateway.schemas.base import instant
 from gateway.schemas.views import CauseView, ExplainView, QuotaStepView
 from gateway.service.context import Caller, Gateway
@@ -61,13 +62,26 @@ def _waiting(connection: Connection, job: Row) -> dict[str, Any]:
 
 
 def _in_line(connection: Connection, job: Row) -> dict[str, Any]:
-    if job["reason"] == Reason.LAUNCH_THROTTLED:
-        words = "it has a place, but as many gangs as may be are waiting for their launch"
-        return _plainly(job, Reason.LAUNCH_THROTTLED, words, "")
-    stored = job_rows.get_class_hold(connection, job["queue"], job["class_id"])
-    if job["reason"] is None or stored is None:
+    reason = Reason(job["reason"])
+    if reason is Reason.NOT_BEFORE:
+        at = instant(job["eligible_us"]).isoformat()
+        return _plainly(job, reason, f"it is not to start before {at}", f"the time to be {at}")
+    barred = get_queue_hold(connection, job["queue"], job["user_name"])
+    if barred is not None:
+        return _plainly(job, reason, barred["detail"], _remedy(job, reason))
+    stored = get_class_hold(connection, job["queue"], job["class_id"])
+    if stored is None:
         return _plainly(job, Reason.NOT_REACHED, "no cycle has looked at it yet", "")
     return _as_decided(job, stored)
+
+
+def _remedy(job: Row, reason: Reason) -> str:
+    """Say what would help where a whole queue or user is barred."""
+    queue = job["queue"]
+    return {
+        Reason.QUEUE_PAUSED: f"resume queue {queue}",
+        Reason.OVER_BUDGET: f"a larger budget of queue {queue}, or its next window",
+    }.get(reason, f"a running job of queue {queue} to end, or a higher cap")
 
 
 def _as_decided(job: Row, stored: Row) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Keeps the warm mirror up to date, and what submits are judged by."""
 
-from gateway.core.admission import Snapshot
+from gateway.core.devices.gains import is_alike_when_idle
 from gateway.db.mirror_reading import read_changes
 from gateway.service.context import Feasible, Gateway
 
@@ -14,19 +14,23 @@ def refresh(gateway: Gateway) -> None:
         rows = rows._replace(definitions=None)  # unchanged, so nothing built from them is thrown
     state.mirror.apply(rows)
     state.horizon = horizon
-
-
-def remember(gateway: Gateway, snapshot: Snapshot) -> None:
-    """Judge submits by this snapshot from now on; call it under the mirror's lock."""
-    known, generation = gateway.mirror.feasible, gateway.mirror.mirror.definitions.generation
-    is_same_fleet = known.view is not None and known.view.fleet is snapshot.fleet
-    if not is_same_fleet or known.generation != generation:
-        gateway.mirror.feasible = Feasible(view=snapshot, generation=generation)
+    _remember(gateway)
 
 
 def refresh_view(gateway: Gateway) -> Feasible:
     """Read now what submits are judged by."""
     with gateway.mirror.lock:
         refresh(gateway)
-        remember(gateway, gateway.mirror.mirror.snapshot(0))
         return gateway.mirror.feasible
+
+
+def _remember(gateway: Gateway) -> None:
+    """Judge submits by the present definitions and fleet, unless those known say the same."""
+    known, mirror = gateway.mirror.feasible, gateway.mirror.mirror
+    generation, fleet = mirror.definitions.generation, mirror.state.scene.fleet
+    if (
+        known.view is None
+        or known.generation != generation
+        or not is_alike_when_idle(known.view.fleet, fleet)
+    ):
+        gateway.mirror.feasible = Feasible(view=mirror.setting(), generation=generation)

@@ -41,6 +41,8 @@ class Rounds:
 
     gateway: Gateway
     pulses: dict[str, Pulse] = field(default_factory=dict)
+    due_us: int | None = None
+    """When the next cycle is due even if nothing but time changes; by the gateway's clock."""
     _deciding: threading.Lock = field(default_factory=threading.Lock)
     _moving: threading.Lock = field(default_factory=threading.Lock)
 
@@ -74,6 +76,7 @@ class Rounds:
     def _cycle(self) -> None:
         for _ in range(MOST_CYCLES_AT_ONCE):
             outcome = run_cycle(self.gateway)
+            self.due_us = outcome.next_wake_at_us if outcome else None
             if outcome is None or not outcome.is_dirty:
                 return
 

@@ -96,7 +96,8 @@ class Ticker:
     def _answer_wakes(self) -> None:
         """Decide and launch right after commits that may have unblocked something."""
         while not self._stopping.is_set():
-            if not self.gateway.wake.wait(LISTEN_SECONDS) or self._stopping.is_set():
+            asked = self.gateway.wake.wait(self._patience_seconds())
+            if self._stopping.is_set() or not (asked or self._is_due()):
                 continue
             started = time.monotonic()
             # The flag is down again since `wait`, so a commit during this work wakes once more.
@@ -106,6 +107,17 @@ class Ticker:
                 self.rounds.cycle()
                 self.rounds.gangs()
             self._stopping.wait(self._pause_after(time.monotonic() - started))
+
+    def _patience_seconds(self) -> float:
+        """Give how long to wait for a wake-up: until time alone may change a decision."""
+        if self.rounds.due_us is None:
+            return LISTEN_SECONDS
+        left_us = self.rounds.due_us - self.gateway.clock.now_us()
+        return min(LISTEN_SECONDS, max(0, left_us) / 1_000_000)
+
+    def _is_due(self) -> bool:
+        due_us = self.rounds.due_us
+        return due_us is not None and due_us <= self.gateway.clock.now_us()
 
     def _pause_after(self, seconds: float) -> float:
         """Give how long to rest from deciding, so that requests get most of the processor."""

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
-from gateway.core.admission import CyclePlan, plan_cycle
+from gateway.core.admission import CyclePlan, plan_pass
 from gateway.core.vocabulary import JobState
 from gateway.db.engine import open_database
 from gateway.db.state import bump_generation
@@ -49,12 +49,12 @@ def between(monkeypatch: pytest.MonkeyPatch) -> Between:
         pending = [act]
 
         def plan_then_act(*arguments: Any) -> CyclePlan:
-            plan = plan_cycle(*arguments)
+            plan = plan_pass(*arguments)
             while pending:
                 pending.pop()(plan)
             return plan
 
-        monkeypatch.setattr("gateway.service.cycle.plan_cycle", plan_then_act)
+        monkeypatch.setattr("gateway.service.cycle.plan_pass", plan_then_act)
 
     return arrange
 
@@ -181,11 +181,13 @@ def test_reasons_are_written_only_when_they_change(world: World) -> None:
     world.until(world.submit(name="first", workers=1), JobState.RUNNING)
     job_id = world.submit(name="second", workers=1)
     world.turn()
-    before = world.job_row(job_id)
+    # The pass in which it lost to others said so; the next one says what holds from now on.
+    world.turn()
+    before = world.class_hold(job_id)
     for _ in range(3):
         world.turn()
 
-    assert world.job_row(job_id)["reason_serial"] == before["reason_serial"]
-    world.write(update(jobs).where(jobs.c.uid == job_id).values(reason=None))
-    world.turn()
-    assert world.job_row(job_id)["reason"] == before["reason"]
+    assert world.class_hold(job_id) == before
+    stored = world._scalar(select(jobs.c.reason).where(jobs.c.uid == job_id))
+    assert stored is None, "no row is written for each waiting job"
+    assert world.job(job_id).reason == before["reason"]

@@ -27,6 +27,7 @@ def test_pods_are_ranked_as_placed_and_devices_are_not_amounts() -> None:
         job_id=1,
         version=1,
         queue="default",
+        class_index=0,
         placements=(
             PodPlacement(pod_set="Master", index=0, node_id=7, gpu_mask=0, nic_mask=0),
             PodPlacement(pod_set="Worker", index=0, node_id=8, gpu_mask=0b101, nic_mask=0b10),

@@ -1,0 +1,111 @@
+"""Why jobs wait: stored once for a queue or a request class, read by every job that waits in it.
+
+A cycle never writes a row for each waiting job. What a job's own row says comes first, then what
+bars its whole queue or its user, then what its request class met.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, delete, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import GenericFunction
+from sqlalchemy.types import BigInteger
+
+from gateway.core.vocabulary import JobState, Reason
+from gateway.db.engine import Writer
+from gateway.db.tables import class_holds, jobs, queue_holds
+
+
+class now_us(GenericFunction[int]):  # noqa: N801 - named like the SQL function that it stands for
+    """The database's clock in microseconds since the epoch, so that skewed machines agree."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(now_us, "sqlite")
+def _on_sqlite(*_: object, **__: object) -> str:
+    return "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"
+
+
+@compiles(now_us, "postgresql")
+def _on_postgresql(*_: object, **__: object) -> str:
+    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)"
+
+
+def reason_now() -> ColumnElement[str | None]:
+    """Give the reason of a row of `jobs`; NULL for one that does not wait and has none stored."""
+    of_class = select(class_holds.c.reason).where(
+        class_holds.c.queue == jobs.c.queue, class_holds.c.class_id == jobs.c.class_id
+    )
+    waits = and_(jobs.c.state == JobState.PENDING, ~jobs.c.is_quarantined)
+    return case(
+        (~waits, jobs.c.reason),
+        (jobs.c.eligible_us > now_us(), Reason.NOT_BEFORE.value),
+        else_=func.coalesce(
+            _of_queue("").scalar_subquery(),
+            _of_queue(jobs.c.user_name).scalar_subquery(),
+            of_class.scalar_subquery(),
+            Reason.NOT_REACHED.value,
+        ),
+    )
+
+
+def _of_queue(user: str | ColumnElement[str]) -> Any:
+    return select(queue_holds.c.reason).where(
+        queue_holds.c.queue == jobs.c.queue, queue_holds.c.user_name == user
+    )
+
+
+def store_class_holds(writer: Writer, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Store explanations of (queue, request class)."""
+    if not rows:
+        return
+    dialect = sqlite if writer.is_sqlite else postgresql
+    statement = dialect.insert(class_holds)
+    changing = {
+        name: statement.excluded[name] for name in rows[0] if name not in {"queue", "class_id"}
+    }
+    writer.connection.execute(
+        statement.on_conflict_do_update(index_elements=["queue", "class_id"], set_=changing),
+        list(rows),
+    )
+
+
+def get_class_hold(connection: Connection, queue: str, class_id: int) -> RowMapping | None:
+    """Give the stored explanation of one (queue, request class)."""
+    statement = select(class_holds).where(
+        class_holds.c.queue == queue, class_holds.c.class_id == class_id
+    )
+    return connection.execute(statement).mappings().first()
+
+
+def get_queue_hold(connection: Connection, queue: str, user: str) -> RowMapping | None:
+    """Give what bars a user's jobs in a queue: what bars everybody comes first."""
+    statement = (
+        select(queue_holds)
+        .where(queue_holds.c.queue == queue, queue_holds.c.user_name.in_(("", user)))
+        .order_by(queue_holds.c.user_name)
+        .limit(1)
+    )
+    return connection.execute(statement).mappings().first()
+
+
+def all_queue_holds(connection: Connection) -> dict[tuple[str, str], tuple[str, str]]:
+    """Give (reason, detail) by (queue, user)."""
+    rows = connection.execute(select(queue_holds))
+    return {(row.queue, row.user_name): (row.reason, row.detail) for row in rows}
+
+
+def replace_queue_holds(
+    writer: Writer, gone: Iterable[tuple[str, str]], rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Store what bars queues or users now, and forget what does not any more."""
+    for queue, user in (*gone, *((row["queue"], row["user_name"]) for row in rows)):
+        writer.connection.execute(
+            delete(queue_holds).where(queue_holds.c.queue == queue, queue_holds.c.user_name == user)
+        )
+    if rows:
+        writer.connection.execute(queue_holds.insert(), list(rows))
