@@ -4,7 +4,6 @@ Amounts are small and alike, so that queues, users and nodes run out of somethin
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from gateway.core.jobs.request import PodSetRequest, RequestClass
 from gateway.core.queues.definitions import (
@@ -111,7 +110,7 @@ def a_queue(dice: Dice, name: str, cohorts: Sequence[str], now_us: int) -> Queue
         name=name,
         cohort=dice.pick([None, *cohorts, *cohorts]),
         weight=dice.pick([0, 1, 1, 1, 2, 3]),
-        state=QueueState.PAUSED if dice.happens(10) else QueueState.OPEN,
+        state=QueueState.PAUSED if dice.happens(5) else QueueState.OPEN,
         quotas=some_quotas(dice),
         flavors=dice.pick([(), (), ("small",), ("large", "small"), ("small", "large")]),
         changes=some_changes(dice, now_us),
@@ -160,8 +159,3 @@ def a_pod_set(dice: Dice, name: str, count: int) -> PodSetRequest:
         is_level_required=dice.happens(50),
         tolerations=(TOLERANT,) if dice.happens(20) else (),
     )
-
-
-def plainer(queue: Queue) -> Queue:
-    """Give a queue without what makes its jobs differ by anything but flavor and age."""
-    return replace(queue, caps=Caps(), budget=None, blocking=Blocking.BEST_EFFORT)

@@ -141,8 +141,11 @@ def edit_queue(world: World, dice: Dice) -> None:
 
 
 def pause_or_open(world: World, dice: Dice) -> None:
-    """An admin pauses a queue, or opens it again."""
-    queue = world.queues[dice.pick(list(world.queues))]
+    """An admin opens a paused queue, or pauses another now and then."""
+    paused = [name for name, each in world.queues.items() if each.state is QueueState.PAUSED]
+    if not paused and dice.happens(60):
+        return
+    queue = world.queues[dice.pick(paused or list(world.queues))]
     other = QueueState.OPEN if queue.state is QueueState.PAUSED else QueueState.PAUSED
     world.queues[queue.name] = replace(queue, state=other)
 

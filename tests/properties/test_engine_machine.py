@@ -18,7 +18,7 @@ from tests.properties.engine_steps import Step, a_world
 from tests.properties.engine_world import World
 from tests.properties.strategies import Dice, seeds
 
-LIVES = int(os.environ.get("ENGINE_LIVES", "25"))
+LIVES = int(os.environ.get("ENGINE_LIVES", "120"))
 BUDGET = 1000
 
 
