@@ -32,8 +32,8 @@ FILL_TARGET, COLD_TARGET, CHURN_TARGET = 7_000, 0.25, 0.1
 SHAPES = 2_000
 CHANGED = 0.01
 """Share of the nodes that change from one cycle to the next."""
-KUEUE = "Kueue topology-aware scheduling, nodes only, two cores; see docs/benchmarks.md"
-KUEUE_FULL = "Kueue, 16 heads a cycle, two cores; see docs/benchmarks.md"
+KUEUE = "earlier run, 2 vCPU Xeon: Kueue in process, topology, decisions only, no devices"
+KUEUE_FULL = "earlier run, 2 vCPU Xeon: Kueue in process, one cycle over 16 heads, not 2,000"
 
 
 def run() -> Iterator[Figure]:
