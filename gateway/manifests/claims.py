@@ -52,7 +52,9 @@ def settle(
     Raises InvalidInput for two places that disagree, an unknown key or a wrong value;
     NotSupportedYet for a field that is not built.
     """
-    settled = {claim.field: claim for claim in overrides}
+    settled: dict[str, Claim] = {}
+    for claim in overrides:
+        _agree(settled.setdefault(claim.field, claim), claim)
     # First: what an override replaces is not read any more, so it cannot disagree with it.
     for name in settled:
         _clear(manifest, name)

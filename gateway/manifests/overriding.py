@@ -4,6 +4,7 @@ Overrides have the short form's field names and win over the document. The gatew
 settled elsewhere; here are name, namespace, labels, annotations and the parts of the short form.
 """
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from gateway.manifests.options import ReadOptions
@@ -25,7 +26,22 @@ def overrides_of(options: ReadOptions) -> dict[str, Any]:
     Spot(data).at("manifest").demand(
         "manifest" not in data, "a manifest cannot be overridden", "submit that manifest instead"
     )
-    return {key.replace("-", "_"): value for key, value in data.items()}
+    return underscored(data, tuple(data))
+
+
+def underscored(data: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """Give the same data with underscores in these keys, which may be written with dashes.
+
+    Raises InvalidInput for a key that is there in both spellings with two values.
+    """
+    known = {key.replace("-", "_") for key in keys}
+    named: dict[str, Any] = {}
+    for key, spot in Spot(data).entries():
+        name = key.replace("-", "_")
+        earlier = named.setdefault(name if name in known else key, spot.value)
+        is_alike = earlier == spot.value
+        spot.demand(is_alike, f"{key} is given twice, and not alike", "say it in one place only")
+    return named
 
 
 def apply_to_short_form(document: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:

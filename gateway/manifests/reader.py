@@ -24,6 +24,7 @@ from gateway.manifests.overriding import (
     apply_to_short_form,
     overrides_of,
     refuse_template_keys,
+    underscored,
 )
 from gateway.manifests.placement_rules import placement_of
 from gateway.manifests.plain import plain, without_nulls
@@ -31,7 +32,7 @@ from gateway.manifests.pod_requests import effective_requests
 from gateway.manifests.pod_shape import check_template
 from gateway.manifests.reading import Source, read_documents
 from gateway.manifests.safety import check_reserved, check_safety
-from gateway.manifests.short_form import render
+from gateway.manifests.short_form import TEMPLATE_KEYS, render
 from gateway.manifests.spot import Spot
 from gateway.schemas.job_spec import LATER_FIELDS, JobSpec, PodSet
 
@@ -123,11 +124,14 @@ def _manifest_of(
     data: dict[str, Any], overrides: dict[str, Any], options: ReadOptions
 ) -> dict[str, Any]:
     # `{queue: a, manifest: {...}}` is the short form too, around a whole manifest.
-    has_manifest = is_manifest(data) or "manifest" in data
-    if not has_manifest:
-        return render(apply_to_short_form(data, overrides), options)
+    if is_manifest(data):
+        refuse_template_keys(overrides)
+        return data
+    document = underscored(data, TEMPLATE_KEYS)
+    if "manifest" not in document:
+        return render(apply_to_short_form(document, overrides), options)
     refuse_template_keys(overrides)
-    return data if is_manifest(data) else render(data, options)
+    return render(document, options)
 
 
 def _check_object(document: Spot, counts: dict[str, int], options: ReadOptions) -> None:

@@ -135,8 +135,8 @@ def test_fields_that_would_go_around_the_gateway_are_not_supported(
 
 @pytest.mark.parametrize("field", ["resourceClaims", "schedulingGroup", "priorityClassName"])
 def test_a_field_that_is_there_and_asks_for_nothing_is_taken(field: str) -> None:
-    for nothing in (None, []):
-        assert read_job(a_manifest(pod={field: nothing})).name == "job"
+    assert read_job(a_manifest(pod={field: None})).name == "job"
+    assert read_job(a_manifest(pod={field: []})).name == "job"
 
 
 @pytest.mark.parametrize(
