@@ -6,6 +6,7 @@ everything back at its end; what was admitted comes true when the database has i
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gateway.core.admission.asks import Ask, Option
 from gateway.core.admission.state import AskKey, State
@@ -21,8 +22,7 @@ from gateway.core.vocabulary import UNLIMITED, Blocking, QueueState, WhenCanBorr
 from gateway.core.waiting.lines import Group
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(NamedTuple):
     """A waiting job that the pass admitted, in the order of admission."""
 
     slot: int
@@ -116,46 +116,44 @@ class Pass:
 
     def _open(self, name: str) -> None:
         line, live = self.state.lines.lines[name], self.state.live.get(name, set())
-        groups = [group for group in self.state.lines.groups_of(name) if self._may_start(group)]
-        alive = [group for group in groups if group.key in live]
-        walk = QueueWalk(line, alive, (g for g in groups if g.key not in live), self.now_us)
-        self.walks[name] = walk
+        # A class without an ask was not read yet.
+        known = self.state.asks
+        askers = [
+            (group, ask)
+            for group in self.state.lines.groups_of(name)
+            if (ask := known.get((name, group.key.class_id))) is not None
+            and self._may_start(group, ask)
+        ]
+        alive = [asker for asker in askers if asker[0].key in live]
+        dead = (asker for asker in askers if asker[0].key not in live)
+        self.walks[name] = QueueWalk(line, alive, dead, self.now_us)
         self._next_head(name)
 
-    def _may_start(self, group: Group) -> bool:
+    def _may_start(self, group: Group, ask: Ask) -> bool:
         """Whether no cap is in the way of the jobs of a group."""
-        ask = self.state.asks.get((group.key.queue, group.key.class_id))
-        if ask is None or not ask.has_caps:
-            return ask is not None  # None: its class was not read yet
+        if not ask.has_caps:
+            return True
         user = self.state.lines.user_of(group.key)
         return not self.state.holdings.cap_in_the_way(ask.queue, user, ask.gpus)
 
     def _next_head(self, queue: str) -> None:
         """Let the first job that no cap keeps back compete; nobody when none is left."""
         walk = self.walks[queue]
-        while (turn := walk.turn()) is not None and not self._may_start(turn.group):
-            self.decided.unserved.add((queue, turn.group.key.class_id))
+        while (turn := walk.turn()) is not None and not self._may_start(turn.group, turn.ask):
+            self.decided.unserved.add((queue, turn.ask.class_id))
             walk.leave_group()
         if turn is None:
             self._turns.pop(queue, None)
             self.contest.withdraw(queue)
         else:
-            self._put(queue, turn, changes=0)
+            self._put(turn, self._nominate(turn.ask), changes=0)
 
-    def _put(self, queue: str, turn: Turn, changes: int) -> None:
-        ask = self.state.ask((queue, turn.group.key.class_id))
-        option = self._nominate(ask)
+    def _put(self, turn: Turn, option: Option | None, changes: int) -> None:
+        queue, table = turn.ask.queue.name, self.state.lines.table
         self._turns[queue] = turn, option, changes
-        table = self.state.lines.table
-        self.contest.put(
-            Candidate(
-                queue=queue,
-                row=turn.slot,
-                submitted_us=int(table.submitted_us[turn.slot]),
-                rank=int(table.rank[turn.slot]),
-                charges=option.counted if option else {},
-            )
-        )
+        submitted_us, rank = table.submitted_us[turn.slot], table.rank[turn.slot]
+        charges = option.counted if option else {}
+        self.contest.put(Candidate(queue, turn.slot, int(submitted_us), charges, int(rank)))
 
     def _nominate(self, ask: Ask) -> Option | None:
         """Give the option that is tried first: one that quota lets through, else the first."""
@@ -176,12 +174,11 @@ class Pass:
 
     def _play(self, winner: Candidate) -> None:
         """Try the winner, unless its flavor changed since it became head: then play again."""
-        queue = winner.queue
-        turn, option, changes = self._turns[queue]
-        ask = self.state.ask((queue, turn.group.key.class_id))
+        turn, option, changes = self._turns[winner.queue]
+        ask = turn.ask
         now = self._nominate(ask)
         if now is not option and changes < len(ask.options):
-            self._put(queue, turn, changes + 1)
+            self._put(turn, now, changes + 1)
             return
         found = None if turn.is_dead else self._try(ask)
         if not turn.is_dead:
@@ -189,8 +186,8 @@ class Pass:
         if found is None:
             self._fail(ask, now, is_dead=turn.is_dead)
         else:
-            self._admit(ask, turn, *found)
-        self._next_head(queue)
+            self._admit(turn, *found)
+        self._next_head(winner.queue)
 
     def _try(self, ask: Ask) -> tuple[Option, Fit] | None:
         """Take room for a whole gang, or leave everything as it was and note what it lacks."""
@@ -209,25 +206,21 @@ class Pass:
             ask.lacks_nodes = True
         return None
 
-    def _admit(self, ask: Ask, turn: Turn, option: Option, fit: Fit) -> None:
+    def _admit(self, turn: Turn, option: Option, fit: Fit) -> None:
+        ask, tree, table = turn.ask, self.scene.tree, self.state.lines.table
         queue = ask.queue.name
         for pair, amount in option.counted.items():
             # What nobody limits need not be counted: it is all taken back at the end of the pass.
-            self.scene.tree.charge(queue, pair, amount)
-        entry = Admitted(
-            turn.slot,
-            queue,
-            ask.class_id,
-            int(self.state.lines.table.priority[turn.slot]),
-            ask.request,
-            fit,
-        )
+            tree.charge(queue, pair, amount)
+        priority = int(table.priority[turn.slot])
+        entry = Admitted(turn.slot, queue, ask.class_id, priority, ask.request, fit)
         self.decided.admitted.append(entry)
-        self._count(entry, 1)
         self.contest.refresh(queue)
         self.walks[queue].step()
-        if ask.queue.caps.running_jobs <= self.state.holdings.running.get(queue, 0):
-            self._leave(queue)
+        if ask.has_caps:
+            self._count(entry, 1)
+            if ask.queue.caps.running_jobs <= self.state.holdings.running.get(queue, 0):
+                self._leave(queue)
 
     def _leave(self, queue: str) -> None:
         """Let everybody of a queue go without a turn."""

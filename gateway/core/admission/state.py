@@ -64,7 +64,7 @@ class State:
         self.live: dict[str, set[GroupKey]] = {}
         """Groups by queue that may fit, as far as is known."""
         self._freed: set[str] = set()
-        """Roots in which something was given back."""
+        """Queues that gave something back."""
         self._refused: dict[str, list[Ask]] = {}
         """Dead asks that quota refused, by root."""
         self.told: dict[AskKey, Told] = {}
@@ -103,9 +103,8 @@ class State:
         self.version += 1
         tree = self.scene.tree
         tree.charge(queue, pair, amount)
-        if amount < 0 and queue in tree.queues:
-            # Quota may have come back anywhere in the same root.
-            self._freed.add(tree.root_of(queue).name)
+        if amount < 0:
+            self._freed.add(queue)
 
     def move(self, fleet: Fleet, rows: Sequence[int] | None) -> None:
         """Take a later fleet, in which only these nodes changed; None for anything."""
@@ -179,7 +178,9 @@ class State:
 
     def _revive_quota(self) -> None:
         """Let what quota refused be tried again wherever quota came back."""
-        for root in self._freed:
+        tree = self.scene.tree
+        # Quota may have come back anywhere in the same root.
+        for root in {tree.root_of(queue).name for queue in self._freed if queue in tree.queues}:
             asks = self._refused.pop(root, ())
             self.revive(ask for ask in asks if ask.lacks_quota)
         self._freed.clear()

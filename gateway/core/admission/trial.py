@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gateway.core.admission.asks import FlavorChoice, charges_of, choices
 from gateway.core.admission.types import Policies, Snapshot
@@ -15,8 +16,7 @@ from gateway.core.queues.definitions import Cohort, Flavor, Queue
 from gateway.core.queues.tree import Pair, QuotaTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
+class Fit(NamedTuple):
     """A gang that fits, with what it takes."""
 
     choice: FlavorChoice

@@ -1,18 +1,22 @@
 """One queue during one pass: whose turn it is, group by group, without changing the lines."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
+from typing import NamedTuple
 
+from gateway.core.admission.asks import Ask
 from gateway.core.waiting.lines import Group, Line, Position
 from gateway.core.waiting.run import Entry
 
+Asker = tuple[Group, Ask]
+"""A group with what its jobs ask for."""
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+
+class Turn(NamedTuple):
     """A job whose turn it is in its queue."""
 
     group: Group
+    ask: Ask
     slot: int
     is_dead: bool = False
     """It is known not to fit, and stands here only because others must not pass it unnoticed."""
@@ -25,15 +29,14 @@ class QueueWalk:
     """The jobs of a queue in order. The first one that is known not to fit takes part, too."""
 
     def __init__(
-        self, line: Line, live: Iterable[Group], dead: Iterable[Group], now_us: int
+        self, line: Line, live: Iterable[Asker], dead: Iterable[Asker], now_us: int
     ) -> None:
         """Line up the heads of the groups."""
         self._line = line
         self._now_us = now_us
         self._serial = 0
-        items = [self._item(group, group.run.walk()) for group in live]
+        items = [self._item(group, ask, group.run.walk()) for group, ask in live]
         self._heap: list[_Item] = [item for item in items if item is not None]
-        self.has_live = bool(self._heap)
         marker = self._marker(dead)
         if marker is not None:
             self._heap.append(marker)
@@ -46,7 +49,7 @@ class QueueWalk:
     def step(self) -> None:
         """Go on to the next job."""
         _, _, turn, rest = self._heap[0]
-        following = self._item(turn.group, rest)
+        following = self._item(turn.group, turn.ask, rest)
         if following is None:
             heappop(self._heap)
         else:
@@ -59,35 +62,33 @@ class QueueWalk:
     def leave_class(self, class_id: int) -> None:
         """Let all jobs of a class leave, and the one that stands for the dead."""
         self._heap = [
-            item
-            for item in self._heap
-            if item[2].group.key.class_id != class_id and not item[2].is_dead
+            item for item in self._heap if item[2].ask.class_id != class_id and not item[2].is_dead
         ]
         heapify(self._heap)
 
     def class_ids(self) -> set[int]:
         """Give the classes of those who are left."""
-        return {item[2].group.key.class_id for item in self._heap}
+        return {item[2].ask.class_id for item in self._heap}
 
     def leave(self) -> None:
         """Let everybody leave."""
         self._heap.clear()
 
-    def _item(self, group: Group, rest: Iterator[Entry]) -> _Item | None:
+    def _item(self, group: Group, ask: Ask, rest: Iterator[Entry]) -> _Item | None:
         entry = next(rest, None)
         if entry is None:
             return None
         self._serial += 1
         position = self._line.position(group, entry, self._now_us)
-        return position, self._serial, Turn(group, entry[3]), rest
+        return position, self._serial, Turn(group, ask, entry[3]), rest
 
-    def _marker(self, dead: Iterable[Group]) -> _Item | None:
+    def _marker(self, dead: Iterable[Asker]) -> _Item | None:
         """Give the first of those that are known not to fit."""
         first: _Item | None = None
-        for group in dead:
+        for group, ask in dead:
             entry = group.run.first()
             if entry is not None:
                 position = self._line.position(group, entry, self._now_us)
                 if first is None or position < first[0]:
-                    first = position, 0, Turn(group, entry[3], is_dead=True), iter(())
+                    first = position, 0, Turn(group, ask, entry[3], is_dead=True), iter(())
         return first

@@ -198,7 +198,9 @@ class QuotaTree:
         leaf = self._leaves.get(queue)
         balance = leaf.get(pair) if leaf else None
         if balance is None:
-            return self._uncounted.setdefault((queue, pair), Balance(pair=pair, above=None))
+            balance = self._uncounted.get((queue, pair))
+        if balance is None:
+            balance = self._uncounted[queue, pair] = Balance(pair=pair, above=None)
         return balance
 
 

@@ -1,11 +1,12 @@
-"""A sorted run of jobs with a heap of newcomers: the order of one part of a line.
+"""A sorted run of jobs with a list of newcomers: the order of one part of a line.
 
-Inserting into a sorted million costs as much as moving it, so newcomers stay in a small heap until
-they are worth merging. Jobs that left are skipped when they come up.
+Inserting into a sorted million costs as much as moving it, so newcomers stay in a short list of
+their own until they are worth merging. Jobs that left are skipped when they come up.
 """
 
+from bisect import insort
 from collections.abc import Iterator
-from heapq import heappop, heappush, merge
+from heapq import merge
 from typing import Final
 
 import numpy as np
@@ -35,7 +36,7 @@ class SortedRun:
             self._merge(slots)
             return
         for slot in slots.tolist():
-            heappush(self._newcomers, self.entry(slot))
+            insort(self._newcomers, self.entry(slot))
 
     def first(self) -> Entry | None:
         """Give the job that comes first; those that left are forgotten on the way."""
@@ -43,7 +44,7 @@ class SortedRun:
         while self._start < len(order) and stages[order[self._start]] != self.stage:
             self._start += 1
         while self._newcomers and stages[self._newcomers[0][3]] != self.stage:
-            heappop(self._newcomers)
+            del self._newcomers[0]
         if self._start == len(order):
             return self._newcomers[0] if self._newcomers else None
         settled = self.entry(int(order[self._start]))
@@ -52,7 +53,10 @@ class SortedRun:
     def walk(self) -> Iterator[Entry]:
         """Give all jobs in order."""
         settled = map(self.entry, self._order[self._start :])
-        entries = merge(settled, sorted(self._newcomers)) if self._newcomers else settled
+        entries: Iterator[Entry] = settled
+        if self._newcomers:
+            is_all = self._start == len(self._order)
+            entries = iter(self._newcomers) if is_all else merge(settled, self._newcomers)
         stages = self.table.stage
         return (entry for entry in entries if stages[entry[3]] == self.stage)
 
