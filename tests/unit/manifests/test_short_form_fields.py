@@ -43,25 +43,24 @@ def test_the_smallest_short_form_is_one_master_that_is_started_once() -> None:
     }
 
 
-def test_everything_of_a_full_short_form_is_in_its_manifest() -> None:
-    manifest = render(
-        short(
-            namespace="research",
-            labels={"team": "a"},
-            annotations={"note": "b"},
-            command="python train.py",
-            args=["--epochs", "3"],
-            env={"SEED": 1},
-            workers=2,
-            nproc_per_node=8,
-            resources={"cpu": "4", "memory": "8Gi", "gpu": 1, "rdma": 1, "hugepages-2Mi": "4Mi"},
-            queue="q",
-            priority=5,
-            devices={"pair": "numa", "required": False},
-        ),
-        DEFAULTS,
-    )
-    master = manifest["spec"]["pytorchReplicaSpecs"]["Master"]
+FULL: dict[str, Any] = short(
+    namespace="research",
+    labels={"team": "a"},
+    annotations={"note": "b"},
+    command="python train.py",
+    args=["--epochs", "3"],
+    env={"SEED": 1},
+    workers=2,
+    nproc_per_node=8,
+    resources={"cpu": "4", "gpu": 1, "rdma": 1, "hugepages-2Mi": "4Mi"},
+    queue="q",
+    priority=5,
+    devices={"pair": "numa", "required": False},
+)
+
+
+def test_names_labels_and_the_gateways_fields_become_metadata() -> None:
+    manifest = render(FULL, DEFAULTS)
     assert manifest["metadata"] == {
         "name": "job",
         "namespace": "research",
@@ -75,7 +74,13 @@ def test_everything_of_a_full_short_form_is_in_its_manifest() -> None:
         },
     }
     assert manifest["spec"]["nprocPerNode"] == "8"
-    assert manifest["spec"]["pytorchReplicaSpecs"]["Worker"] == {**master, "replicas": 2}
+
+
+def test_master_and_workers_are_alike_and_devices_are_limited_too() -> None:
+    replicas = render(FULL, DEFAULTS)["spec"]["pytorchReplicaSpecs"]
+    master = replicas["Master"]
+    devices = {"nvidia.com/gpu": 1, "rdma/hca": 1, "hugepages-2Mi": "4Mi"}
+    assert replicas["Worker"] == {**master, "replicas": 2}
     assert master["template"]["spec"]["containers"] == [
         {
             "name": "pytorch",
@@ -83,16 +88,7 @@ def test_everything_of_a_full_short_form_is_in_its_manifest() -> None:
             "command": ["python", "train.py"],
             "args": ["--epochs", "3"],
             "env": [{"name": "SEED", "value": "1"}],
-            "resources": {
-                "requests": {
-                    "cpu": "4",
-                    "memory": "8Gi",
-                    "nvidia.com/gpu": 1,
-                    "rdma/hca": 1,
-                    "hugepages-2Mi": "4Mi",
-                },
-                "limits": {"nvidia.com/gpu": 1, "rdma/hca": 1, "hugepages-2Mi": "4Mi"},
-            },
+            "resources": {"requests": {"cpu": "4", **devices}, "limits": devices},
         }
     ]
 
