@@ -16,6 +16,7 @@ from gateway.cli import (
     flavors,
     fleet,
     jobs,
+    priority_classes,
     queues,
     server,
     submitting,
@@ -62,6 +63,7 @@ def build() -> typer.Typer:
     app.add_typer(queues.queue_app(), name="queue")
     app.add_typer(cohorts.cohort_app(), name="cohort")
     app.add_typer(flavors.flavor_app(), name="flavor")
+    app.add_typer(priority_classes.priority_class_app(), name="priority-class")
     for name, command in (
         ("apply", configuration.apply),
         ("export", configuration.export),

@@ -8,6 +8,7 @@ from gateway.cli import exits
 from gateway.cli.defining import Name, Quotas, Weight, checked, quota_words, read_quotas, update
 from gateway.cli.options import Output, given
 from gateway.cli.output import Column, Format, labelled, show_list, show_one
+from gateway.cli.rules import Changes, change_words, read_changes
 from gateway.cli.session import client
 
 if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
@@ -43,7 +44,8 @@ def list_cohorts(output: Output = Format.TABLE) -> None:
 def show_cohort(name: Name, output: Output = Format.TABLE) -> None:
     """Show one cohort."""
     cohort = client().cohorts.get(name)
-    show_one(cohort, labelled(cohort, COHORT_COLUMNS), output)
+    changes = [("change", change_words(change)) for change in cohort.changes]
+    show_one(cohort, [*labelled(cohort, COHORT_COLUMNS), *changes], output)
 
 
 def create_cohort(
@@ -51,9 +53,10 @@ def create_cohort(
     parent: Annotated[str | None, typer.Option(help="Cohort above.")] = None,
     weight: Weight = None,
     quota: Quotas = None,
+    change: Changes = None,
 ) -> None:
     """Create a cohort, whose children lend unused quota to each other."""
-    spec = {"name": name, **_spec(parent, weight, quota)}
+    spec = {"name": name, **_spec(parent, weight, quota, change)}
     client().cohorts.create(checked("CohortSpec", spec))
     exits.say(f"cohort {name} created")
 
@@ -63,9 +66,10 @@ def change_cohort(
     parent: Annotated[str | None, typer.Option(help="Cohort above.")] = None,
     weight: Weight = None,
     quota: Quotas = None,
+    change: Changes = None,
 ) -> None:
     """Change what is named."""
-    update(client().cohorts, "CohortSpec", name, _spec(parent, weight, quota))
+    update(client().cohorts, "CohortSpec", name, _spec(parent, weight, quota, change))
     exits.say(f"cohort {name} changed")
 
 
@@ -75,5 +79,8 @@ def delete_cohort(name: Name) -> None:
     exits.say(f"cohort {name} deleted")
 
 
-def _spec(parent: str | None, weight: int | None, quota: list[str] | None) -> dict[str, Any]:
-    return given(parent=parent, weight=weight, quotas=read_quotas(quota))
+def _spec(
+    parent: str | None, weight: int | None, quota: list[str] | None, change: list[str] | None
+) -> dict[str, Any]:
+    changes = read_changes(change) if change else None
+    return given(parent=parent, weight=weight, quotas=read_quotas(quota), changes=changes)

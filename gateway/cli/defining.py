@@ -105,4 +105,7 @@ def update(resource: Any, kind: str, name: str, changes: dict[str, Any]) -> None
     current = resource.get(name)
     # The version read here goes along: what somebody changes in between is refused, not lost.
     spec = current.model_dump(mode="json", exclude=set(VIEW_ONLY))
+    if "caps" in changes:
+        # Caps are named one by one; the others stay.
+        changes = {**changes, "caps": {**spec["caps"], **changes["caps"]}}
     resource.update(checked(kind, {**spec, **changes}), if_version=current.version)

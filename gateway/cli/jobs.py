@@ -234,9 +234,18 @@ def _done(verb: str, handle: "JobHandle") -> str:
 
 def reprioritise(
     job: JobId,
-    priority: Annotated[int, typer.Argument(help="New priority; higher runs sooner.")],
+    priority: Annotated[
+        int | None, typer.Argument(help="New priority; higher runs sooner inside the queue.")
+    ] = None,
+    priority_class: Annotated[
+        str | None, typer.Option("--class", help="New priority class; empty for none.")
+    ] = None,
     namespace: Namespace = None,
 ) -> None:
-    """Change a waiting job's priority inside its queue."""
-    handle = find(client(), job, namespace).reprioritise(priority)
-    exits.say(f"{handle.name}: priority {handle.view.priority}")
+    """Change a waiting job's priority inside its queue, or its class across queues."""
+    if priority is None and priority_class is None:
+        raise typer.BadParameter("give PRIORITY, --class, or both")
+    found = find(client(), job, namespace)
+    handle = found.reprioritise(priority, priority_class=priority_class)
+    has_class = f", class {handle.view.priority_class}" if handle.view.priority_class else ""
+    exits.say(f"{handle.name}: priority {handle.view.priority}{has_class}")

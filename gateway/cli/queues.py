@@ -1,5 +1,6 @@
 """Commands on queues."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,6 +9,22 @@ from gateway.cli import exits
 from gateway.cli.defining import Name, Quotas, Weight, checked, quota_words, read_quotas, update
 from gateway.cli.options import Output, given
 from gateway.cli.output import Column, Format, show_list, show_one
+from gateway.cli.rules import (
+    AgeingWords,
+    BlockingWord,
+    Borrow,
+    BudgetWords,
+    CapRows,
+    Changes,
+    Classes,
+    Order,
+    read_ageing,
+    read_budget,
+    read_caps,
+    read_changes,
+    read_names,
+    rule_lines,
+)
 from gateway.cli.session import client
 
 if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
@@ -60,12 +77,36 @@ def create_queue(
     quota: Quotas = None,
     namespace: Annotated[list[str] | None, typer.Option(help="Who may submit.")] = None,
     default_for: Annotated[list[str] | None, typer.Option(help="Default queue of.")] = None,
+    flavor: Annotated[list[str] | None, typer.Option(help="In order of preference.")] = None,
+    order: Order = None,
+    ageing: AgeingWords = None,
+    blocking: BlockingWord = None,
+    when_can_borrow: Borrow = None,
+    priority_class: Classes = None,
+    cap: CapRows = None,
+    budget: BudgetWords = None,
+    change: Changes = None,
 ) -> None:
     """Create a queue.
 
     Example: gateway queue create research --cohort lab --quota default/gpu=16,borrow=8
     """
-    spec = _spec(cohort, weight, quota, namespace, default_for)
+    spec = _spec(
+        cohort=cohort,
+        weight=weight,
+        quotas=quota,
+        namespaces=namespace,
+        default_for=default_for,
+        flavors=flavor,
+        order=order,
+        ageing=ageing,
+        blocking=blocking,
+        when_can_borrow=when_can_borrow,
+        priority_classes=priority_class,
+        caps=cap,
+        budget=budget,
+        changes=change,
+    )
     client().queues.create(checked("QueueSpec", {"name": name, **spec}))
     exits.say(f"queue {name} created")
 
@@ -77,14 +118,37 @@ def change_queue(
     quota: Quotas = None,
     namespace: Annotated[list[str] | None, typer.Option(help="Who may submit.")] = None,
     default_for: Annotated[list[str] | None, typer.Option(help="Default queue of.")] = None,
+    flavor: Annotated[list[str] | None, typer.Option(help="In order of preference.")] = None,
+    order: Order = None,
+    ageing: AgeingWords = None,
+    blocking: BlockingWord = None,
+    when_can_borrow: Borrow = None,
+    priority_class: Classes = None,
+    cap: CapRows = None,
+    budget: BudgetWords = None,
+    change: Changes = None,
 ) -> None:
-    """Change what is named; quota rows given replace all rows."""
-    update(
-        client().queues,
-        "QueueSpec",
-        name,
-        _spec(cohort, weight, quota, namespace, default_for),
+    """Change what is named; rows of quota, flavors, classes and changes replace all such rows.
+
+    Example: gateway queue set research --cap user_gpus=16 --budget 1000/7d
+    """
+    changes = _spec(
+        cohort=cohort,
+        weight=weight,
+        quotas=quota,
+        namespaces=namespace,
+        default_for=default_for,
+        flavors=flavor,
+        order=order,
+        ageing=ageing,
+        blocking=blocking,
+        when_can_borrow=when_can_borrow,
+        priority_classes=priority_class,
+        caps=cap,
+        budget=budget,
+        changes=change,
     )
+    update(client().queues, "QueueSpec", name, changes)
     exits.say(f"queue {name} changed")
 
 
@@ -104,20 +168,23 @@ def delete_queue(name: Name) -> None:
     exits.say(f"queue {name} deleted")
 
 
-def _spec(
-    cohort: str | None,
-    weight: int | None,
-    quota: list[str] | None,
-    namespaces: list[str] | None,
-    default_for: list[str] | None,
-) -> dict[str, Any]:
-    return given(
-        cohort=cohort,
-        weight=weight,
-        quotas=read_quotas(quota),
-        namespaces=namespaces or None,
-        default_for=default_for or None,
-    )
+READERS: dict[str, Callable[[Any], Any]] = {
+    "quotas": read_quotas,
+    "ageing": read_ageing,
+    "priority_classes": read_names,
+    "caps": read_caps,
+    "budget": read_budget,
+    "changes": read_changes,
+}
+"""How the words of an option become a field; others are taken as they are."""
+
+
+def _spec(**options: Any) -> dict[str, Any]:
+    """Give the fields of the options that were given; an empty list is none."""
+    said = {name: value for name, value in given(**options).items() if value != []}
+    return {
+        name: READERS[name](value) if name in READERS else value for name, value in said.items()
+    }
 
 
 def _queue_lines(queue: "QueueView") -> list[tuple[str, object]]:
@@ -128,6 +195,9 @@ def _queue_lines(queue: "QueueView") -> list[tuple[str, object]]:
         ("weight", queue.weight),
         ("jobs", f"{queue.pending} pending, {queue.held} held, {queue.active} active"),
         ("namespaces", ", ".join(queue.namespaces)),
+        ("flavors", ", ".join(queue.flavors)),
+        ("quota", quota_words(queue.quotas)),
+        *rule_lines(queue),
     ]
     for row in queue.usage:
         words = f"{row.used} used of {row.nominal}, {row.borrowed} borrowed, {row.available} left"

@@ -27,6 +27,16 @@ def submit(
     ] = None,
     queue: Annotated[str | None, typer.Option(help="Queue.")] = None,
     priority: Annotated[int | None, typer.Option(help="Order inside the queue.")] = None,
+    priority_class: Annotated[str | None, typer.Option(help="Order across queues.")] = None,
+    not_before: Annotated[
+        str | None, typer.Option(help="Not considered before, as 2030-01-31T18:00:00Z.")
+    ] = None,
+    deadline: Annotated[
+        str | None, typer.Option(help="When it should be done; for the order only.")
+    ] = None,
+    expected_seconds: Annotated[
+        int | None, typer.Option(min=1, help="How long it is expected to run.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Another name for the job.")] = None,
     namespace: Namespace = None,
     hold: Annotated[bool, typer.Option("--hold", help="Submit it held.")] = False,
@@ -48,7 +58,17 @@ def submit(
       gateway submit --from train --name train-again
     """
     # `hold or None`: the flag left out must not overrule a manifest that says hold itself.
-    said = given(queue=queue, priority=priority, name=name, namespace=namespace, hold=hold or None)
+    said = given(
+        queue=queue,
+        priority=priority,
+        priority_class=priority_class,
+        not_before_at=not_before,
+        deadline_at=deadline,
+        expected_seconds=expected_seconds,
+        name=name,
+        namespace=namespace,
+        hold=hold or None,
+    )
     # All files are read before anything is sent: a mistake in the last one submits none.
     documents = list(chain.from_iterable(map(_documents, files or ())))
     if from_job is not None:

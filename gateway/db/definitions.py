@@ -1,4 +1,4 @@
-"""Queues, cohorts, flavors and their quotas in the database, as plain rows.
+"""Queues, cohorts, flavors, classes and their quotas in the database, as plain rows.
 
 Whoever changes a definition first calls `state.bump_generation`: it makes plans of the old
 definitions void, and its row lock lets one definition writer in at a time. What makes sense, and
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, Table, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from gateway.core.vocabulary import HOLDING_STATES, TERMINAL_STATES
@@ -17,10 +17,12 @@ from gateway.db.engine import Row, Writer
 from gateway.db.tables import (
     charges,
     cohorts,
+    dated_changes,
     flavors,
     jobs,
     namespace_defaults,
     nodes,
+    priority_classes,
     queues,
     quotas,
 )
@@ -31,10 +33,19 @@ class Noun(StrEnum):
 
     FLAVOR = "flavor"
     COHORT = "cohort"
+    PRIORITY_CLASS = "priority-class"
     QUEUE = "queue"
 
 
-_TABLES = {Noun.FLAVOR: flavors, Noun.COHORT: cohorts, Noun.QUEUE: queues}
+_TABLES = {
+    Noun.FLAVOR: flavors,
+    Noun.COHORT: cohorts,
+    Noun.PRIORITY_CLASS: priority_classes,
+    Noun.QUEUE: queues,
+}
+OWNERS = frozenset({Noun.COHORT, Noun.QUEUE})
+"""Kinds that have quota."""
+_ENDED = tuple(state.value for state in TERMINAL_STATES)
 
 
 def list_rows(connection: Connection, noun: Noun) -> Sequence[Row]:
@@ -59,8 +70,9 @@ def update_row(writer: Writer, noun: Noun, name: str, values: Mapping[str, Any])
 def delete_row(writer: Writer, noun: Noun, name: str) -> None:
     """Delete a definition with its quotas and defaults."""
     table = _TABLES[noun]
-    if noun is not Noun.FLAVOR:
+    if noun in OWNERS:
         replace_quotas(writer, noun, name, [])
+        replace_changes(writer, noun, name, [])
     if noun is Noun.QUEUE:
         replace_namespaces(writer, name, [])
     writer.connection.execute(delete(table).where(table.c.name == name))
@@ -68,11 +80,19 @@ def delete_row(writer: Writer, noun: Noun, name: str) -> None:
 
 def list_quotas(connection: Connection, noun: Noun) -> dict[str, list[Row]]:
     """Give quota rows by owner, each owner's by flavor and resource."""
-    statement = (
-        select(quotas)
-        .where(quotas.c.owner_kind == noun.value)
-        .order_by(quotas.c.owner, quotas.c.flavor, quotas.c.resource)
-    )
+    return _by_owner(connection, quotas, noun, ("flavor", "resource"))
+
+
+def list_changes(connection: Connection, noun: Noun) -> dict[str, list[Row]]:
+    """Give dated changes by owner, each owner's by instant, flavor and resource."""
+    return _by_owner(connection, dated_changes, noun, ("at_us", "flavor", "resource"))
+
+
+def _by_owner(
+    connection: Connection, table: Table, noun: Noun, order: Sequence[str]
+) -> dict[str, list[Row]]:
+    statement = select(table).where(table.c.owner_kind == noun.value)
+    statement = statement.order_by(*(table.c[name] for name in ("owner", *order)))
     found: dict[str, list[Row]] = {}
     for row in connection.execute(statement).mappings():
         found.setdefault(row["owner"], []).append(row)
@@ -83,11 +103,44 @@ def replace_quotas(
     writer: Writer, noun: Noun, owner: str, rows: Iterable[Mapping[str, Any]]
 ) -> None:
     """Give an owner exactly these quotas."""
-    key = (quotas.c.owner_kind == noun.value, quotas.c.owner == owner)
-    writer.connection.execute(delete(quotas).where(*key))
-    values = [{**row, "owner_kind": noun.value, "owner": owner} for row in rows]
+    _replace_owned(writer, quotas, (noun, owner), rows)
+
+
+def replace_changes(
+    writer: Writer, noun: Noun, owner: str, rows: Iterable[Mapping[str, Any]]
+) -> None:
+    """Give an owner exactly these dated changes."""
+    _replace_owned(writer, dated_changes, (noun, owner), rows)
+
+
+def _replace_owned(
+    writer: Writer, table: Table, owner: tuple[Noun, str], rows: Iterable[Mapping[str, Any]]
+) -> None:
+    key = {"owner_kind": owner[0].value, "owner": owner[1]}
+    is_owned = [table.c[name] == value for name, value in key.items()]
+    writer.connection.execute(delete(table).where(*is_owned))
+    values = [{**row, **key} for row in rows]
     if values:
-        writer.connection.execute(insert(quotas), values)
+        writer.connection.execute(insert(table), values)
+
+
+def rerank_jobs(writer: Writer, priority_class: str, value: int) -> None:
+    """Let live jobs of a class count as its new value does.
+
+    Their versions stay: nobody who read such a job before decided anything by its rank, and plans
+    of the old definitions are void anyway.
+    """
+    writer.connection.execute(
+        update(jobs)
+        .where(jobs.c.priority_class == priority_class, jobs.c.state.not_in(_ENDED))
+        .values(rank=value, xact_id=writer.xact_id)
+    )
+
+
+def count_classed(connection: Connection, priority_class: str) -> int:
+    """Give how many live jobs have this class."""
+    has_it = (jobs.c.priority_class == priority_class, jobs.c.state.not_in(_ENDED))
+    return int(connection.execute(select(func.count()).where(*has_it)).scalar_one())
 
 
 def list_namespaces(connection: Connection) -> dict[str, list[str]]:
@@ -115,7 +168,7 @@ def count_jobs(connection: Connection) -> dict[str, dict[str, int]]:
     """Give each queue's number of live jobs by state."""
     statement = (
         select(jobs.c.queue, jobs.c.state, func.count())
-        .where(jobs.c.state.not_in([state.value for state in TERMINAL_STATES]))
+        .where(jobs.c.state.not_in(_ENDED))
         .group_by(jobs.c.queue, jobs.c.state)
     )
     found: dict[str, dict[str, int]] = {}

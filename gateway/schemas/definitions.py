@@ -1,16 +1,19 @@
-"""Queues, cohorts and flavors as admins define them, over REST and in `apply` files."""
+"""What admins define, over REST and in `apply` files."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
-from gateway.core.vocabulary import OrderPolicy, QueueState
+from gateway.core.vocabulary import Blocking, OrderPolicy, QueueState, WhenCanBorrow
 from gateway.schemas.base import DnsLabel, Page, View, WireModel
 from gateway.schemas.job_spec import TolerationSpec
-
-# Whole first: strict mode tells 8 from "8" and neither becomes the other.
-Quantity = int | Annotated[str, StringConstraints(min_length=1, max_length=32)]
-"""A whole number in base units, or a Kubernetes quantity such as 500m or 64Gi."""
+from gateway.schemas.queue_rules import (
+    AgeingSpec,
+    BudgetSpec,
+    CapsSpec,
+    DatedChangeSpec,
+    Quantity,
+)
 
 
 class QuotaSpec(WireModel):
@@ -39,6 +42,16 @@ class CohortSpec(WireModel):
     parent: DnsLabel | None = None
     weight: int = Field(default=1, ge=0, le=1_000_000)
     quotas: tuple[QuotaSpec, ...] = ()
+    changes: tuple[DatedChangeSpec, ...] = ()
+    """Quota rows that change at an instant."""
+
+
+class PriorityClassSpec(WireModel):
+    """A named level that counts across queues, unlike a job's own number."""
+
+    name: DnsLabel
+    value: int = Field(ge=-1_000_000_000, le=1_000_000_000)
+    """Higher runs sooner; a job without a class counts as 0."""
 
 
 class QueueSpec(WireModel):
@@ -49,7 +62,11 @@ class QueueSpec(WireModel):
     # 0 is allowed: whoever borrows with it comes after all others of the cohort.
     weight: int = Field(default=1, ge=0, le=1_000_000)
     state: QueueState = QueueState.OPEN
-    order: OrderPolicy = OrderPolicy.PRIORITY
+    order: str = Field(default=OrderPolicy.PRIORITY.value, min_length=1, max_length=32)
+    """Order policy: priority, fair_users, deadline, shortest, or one that was added by name."""
+    ageing: AgeingSpec = AgeingSpec()
+    blocking: Blocking = Blocking.BEST_EFFORT
+    when_can_borrow: WhenCanBorrow = WhenCanBorrow.BORROW
     priority_min: int = Field(default=-1_000_000_000, ge=-1_000_000_000, le=1_000_000_000)
     priority_max: int = Field(default=1_000_000_000, ge=-1_000_000_000, le=1_000_000_000)
     namespaces: tuple[str, ...] = ("*",)
@@ -59,7 +76,13 @@ class QueueSpec(WireModel):
     """Namespaces whose default queue this is."""
     flavors: tuple[DnsLabel, ...] = ()
     """In order of preference; empty means all, by name."""
+    priority_classes: tuple[DnsLabel, ...] = ()
+    """Those that its jobs may have; empty means none."""
     quotas: tuple[QuotaSpec, ...] = ()
+    changes: tuple[DatedChangeSpec, ...] = ()
+    """Quota rows that change at an instant."""
+    caps: CapsSpec = CapsSpec()
+    budget: BudgetSpec | None = None
 
 
 class UsageRow(View):
@@ -81,6 +104,12 @@ class FlavorView(FlavorSpec):
 
 class CohortView(CohortSpec):
     """A stored cohort."""
+
+    version: int
+
+
+class PriorityClassView(PriorityClassSpec):
+    """A stored priority class."""
 
     version: int
 
@@ -107,6 +136,12 @@ class CohortPage(Page):
     items: tuple[CohortView, ...]
 
 
+class PriorityClassPage(Page):
+    """All priority classes by name."""
+
+    items: tuple[PriorityClassView, ...]
+
+
 class QueuePage(Page):
     """All queues by name."""
 
@@ -120,4 +155,5 @@ class DefinitionSet(WireModel):
     kind: Literal["TrainingGatewayConfig"] = "TrainingGatewayConfig"
     flavors: tuple[FlavorSpec, ...] = ()
     cohorts: tuple[CohortSpec, ...] = ()
+    priority_classes: tuple[PriorityClassSpec, ...] = ()
     queues: tuple[QueueSpec, ...] = ()

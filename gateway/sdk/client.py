@@ -10,7 +10,13 @@ import httpx2
 from gateway.errors import NotSupportedYet
 from gateway.schemas.views import EventView, Health, PlanView, WhoAmI
 from gateway.sdk.credentials import find_credentials
-from gateway.sdk.definitions import Cohorts, DefinitionDocument, Flavors, Queues
+from gateway.sdk.definitions import (
+    Cohorts,
+    DefinitionDocument,
+    Flavors,
+    PriorityClasses,
+    Queues,
+)
 from gateway.sdk.fleet import Devices, Nodes
 from gateway.sdk.handle import JobHandle
 from gateway.sdk.jobs import BatchOutcome, Jobs
@@ -52,6 +58,7 @@ class Client:
         self.queues = Queues(self._wire)
         self.cohorts = Cohorts(self._wire)
         self.flavors = Flavors(self._wire)
+        self.priority_classes = PriorityClasses(self._wire)
         self.definitions = DefinitionDocument(self._wire)
         self.nodes = Nodes(self._wire)
         self.devices = Devices(self._wire)

@@ -1,4 +1,4 @@
-"""Queues, cohorts and flavors: read by all, changed by admins, guarded by version."""
+"""What admins define: read by all, changed by admins, guarded by version."""
 
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
@@ -14,13 +14,16 @@ from gateway.schemas.definitions import (
     FlavorPage,
     FlavorSpec,
     FlavorView,
+    PriorityClassPage,
+    PriorityClassSpec,
+    PriorityClassView,
     QueuePage,
     QueueSpec,
     QueueView,
 )
 from gateway.sdk.transport import Call, Wire, read_answer
 
-Spec = TypeVar("Spec", QueueSpec, CohortSpec, FlavorSpec)
+Spec = TypeVar("Spec", QueueSpec, CohortSpec, FlavorSpec, PriorityClassSpec)
 Shown = TypeVar("Shown", bound=BaseModel)
 
 
@@ -113,6 +116,18 @@ class Flavors(Definitions[FlavorSpec, FlavorView]):
     def list(self) -> Sequence[FlavorView]:
         """Give all flavors by name."""
         return read_answer(FlavorPage, self._all()).items
+
+
+class PriorityClasses(Definitions[PriorityClassSpec, PriorityClassView]):
+    """Priority classes."""
+
+    def __init__(self, wire: Wire) -> None:
+        """Use this connection."""
+        super().__init__(wire, "priority-classes", PriorityClassView)
+
+    def list(self) -> Sequence[PriorityClassView]:
+        """Give all priority classes by name."""
+        return read_answer(PriorityClassPage, self._all()).items
 
 
 class DefinitionDocument:

@@ -209,11 +209,14 @@ class JobHandle:
         """Stop the present attempt and let it wait again."""
         return self._act("requeue")
 
-    def reprioritise(self, priority: int) -> "JobHandle":
-        """Change its priority while it waits; higher runs sooner."""
-        return self._act("reprioritise", {"priority": priority})
+    def reprioritise(
+        self, priority: int | None = None, *, priority_class: str | None = None
+    ) -> "JobHandle":
+        """Change its priority or its class while it waits; higher runs sooner, "" is no class."""
+        said = {"priority": priority, "priority_class": priority_class}
+        return self._act("reprioritise", {k: v for k, v in said.items() if v is not None})
 
-    def _act(self, verb: str, body: dict[str, int] | None = None) -> "JobHandle":
+    def _act(self, verb: str, body: dict[str, int | str] | None = None) -> "JobHandle":
         self.view = self._calls.act(self.id, verb, body)
         return self
 

@@ -23,7 +23,11 @@ class Overrides(TypedDict, total=False):
     namespace: str
     queue: str
     priority: int
+    priority_class: str
     hold: bool
+    not_before_at: str
+    deadline_at: str
+    expected_seconds: int
     queue_timeout_seconds: int
     run_timeout_seconds: int
     start_timeout_seconds: int

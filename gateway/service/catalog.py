@@ -9,26 +9,45 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from gateway.core.vocabulary import UNLIMITED, OrderPolicy, QueueState
+from gateway.core.vocabulary import UNLIMITED, QueueState
 from gateway.db import definitions as rows
 from gateway.db.definitions import Noun
 from gateway.db.engine import Connection, Row
 from gateway.errors import InvalidInput
 from gateway.manifests.quantities import parse_quantity
-from gateway.schemas.definitions import CohortSpec, FlavorSpec, Quantity, QueueSpec, QuotaSpec
+from gateway.schemas.definitions import (
+    CohortSpec,
+    FlavorSpec,
+    PriorityClassSpec,
+    QueueSpec,
+    QuotaSpec,
+)
 from gateway.schemas.job_spec import TolerationSpec
+from gateway.schemas.queue_rules import DatedChangeSpec, Quantity
+from gateway.service.catalog_rules import (
+    changes_of,
+    normal_changes,
+    normal_rules,
+    require_window,
+    rules_of,
+)
 
-Spec = FlavorSpec | CohortSpec | QueueSpec
+Spec = FlavorSpec | CohortSpec | PriorityClassSpec | QueueSpec
+Owner = CohortSpec | QueueSpec
+"""What has quota."""
 NOUNS: Mapping[type[Spec], Noun] = {
     FlavorSpec: Noun.FLAVOR,
     CohortSpec: Noun.COHORT,
+    PriorityClassSpec: Noun.PRIORITY_CLASS,
     QueueSpec: Noun.QUEUE,
 }
-Kind = TypeVar("Kind", FlavorSpec, CohortSpec, QueueSpec)
+Kind = TypeVar("Kind", FlavorSpec, CohortSpec, PriorityClassSpec, QueueSpec)
+Counted = TypeVar("Counted", QuotaSpec, DatedChangeSpec)
 AMOUNTS = {"nominal", "borrowing_limit", "lending_limit"}
 FIELDS: Mapping[Noun, str] = {
     Noun.FLAVOR: "flavors",
     Noun.COHORT: "cohorts",
+    Noun.PRIORITY_CLASS: "priority_classes",
     Noun.QUEUE: "queues",
 }
 """Where a catalog keeps the definitions of a kind."""
@@ -36,10 +55,11 @@ FIELDS: Mapping[Noun, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """Every flavor, cohort and queue by name, with the stored versions."""
+    """Every definition by kind and name, with the stored versions."""
 
     flavors: Mapping[str, FlavorSpec] = field(default_factory=dict)
     cohorts: Mapping[str, CohortSpec] = field(default_factory=dict)
+    priority_classes: Mapping[str, PriorityClassSpec] = field(default_factory=dict)
     queues: Mapping[str, QueueSpec] = field(default_factory=dict)
     versions: Mapping[tuple[Noun, str], int] = field(default_factory=dict)
 
@@ -87,21 +107,33 @@ def noun_of(spec: Spec) -> Noun:
 def read_catalog(connection: Connection) -> Catalog:
     """Give every stored definition."""
     found = {noun: rows.list_rows(connection, noun) for noun in Noun}
-    cohort_quotas = rows.list_quotas(connection, Noun.COHORT)
-    queue_quotas = rows.list_quotas(connection, Noun.QUEUE)
+    owned = {noun: _owned(connection, noun) for noun in rows.OWNERS}
     namespaces = rows.list_namespaces(connection)
-    flavors = map(_flavor, found[Noun.FLAVOR])
-    cohorts = (_cohort(row, cohort_quotas.get(row["name"], [])) for row in found[Noun.COHORT])
-    queues = (
-        _queue(row, queue_quotas.get(row["name"], []), namespaces.get(row["name"], []))
-        for row in found[Noun.QUEUE]
-    )
     return Catalog(
-        flavors=_by_name(flavors),
-        cohorts=_by_name(cohorts),
-        queues=_by_name(queues),
+        flavors=_by_name(map(_flavor, found[Noun.FLAVOR])),
+        cohorts=_by_name(
+            _cohort(row, owned[Noun.COHORT].get(row["name"], {})) for row in found[Noun.COHORT]
+        ),
+        priority_classes=_by_name(
+            PriorityClassSpec(name=row["name"], value=row["value"])
+            for row in found[Noun.PRIORITY_CLASS]
+        ),
+        queues=_by_name(
+            _queue(row, owned[Noun.QUEUE].get(row["name"], {}), namespaces.get(row["name"], []))
+            for row in found[Noun.QUEUE]
+        ),
         versions={(noun, row["name"]): row["version"] for noun in Noun for row in found[noun]},
     )
+
+
+def _owned(connection: Connection, noun: Noun) -> dict[str, dict[str, Any]]:
+    """Give the quotas and dated changes of each owner of a kind that has any."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, quotas in rows.list_quotas(connection, noun).items():
+        found.setdefault(name, {})["quotas"] = _quotas(quotas)
+    for name, changes in rows.list_changes(connection, noun).items():
+        found.setdefault(name, {})["changes"] = changes_of(changes)
+    return found
 
 
 def _by_name(specs: Iterable[Kind]) -> dict[str, Kind]:
@@ -116,25 +148,23 @@ def _flavor(row: Row) -> FlavorSpec:
     )
 
 
-def _cohort(row: Row, quotas: list[Row]) -> CohortSpec:
-    return CohortSpec(
-        name=row["name"], parent=row["parent"], weight=row["weight"], quotas=_quotas(quotas)
-    )
+def _cohort(row: Row, owned: Mapping[str, Any]) -> CohortSpec:
+    return CohortSpec(name=row["name"], parent=row["parent"], weight=row["weight"], **owned)
 
 
-def _queue(row: Row, quotas: list[Row], default_for: list[str]) -> QueueSpec:
+def _queue(row: Row, owned: Mapping[str, Any], default_for: list[str]) -> QueueSpec:
     return QueueSpec(
         name=row["name"],
         cohort=row["cohort"],
         weight=row["weight"],
         state=QueueState(row["state"]),
-        order=OrderPolicy(row["order_policy"]),
         priority_min=row["priority_min"],
         priority_max=row["priority_max"],
         namespaces=tuple(row["namespaces"]),
         default_for=tuple(default_for),
         flavors=tuple(row["flavors"]),
-        quotas=_quotas(quotas),
+        **rules_of(row),
+        **owned,
     )
 
 
@@ -147,31 +177,43 @@ def counted(spec: Spec, pointer: str = "") -> Spec:
     """Give the definition with whole numbers, rows in the author's order.
 
     Raises:
-        InvalidInput: a quantity is none, is negative or is beyond what can be counted.
+        InvalidInput: a quantity is none, is negative or is beyond what can be counted, or a budget
+            does not say how long its window is.
     """
-    if isinstance(spec, FlavorSpec):
+    if not isinstance(spec, CohortSpec | QueueSpec):
         return spec
-    quotas = tuple(
-        _counted(quota, f"{pointer}/quotas/{index}") for index, quota in enumerate(spec.quotas)
-    )
-    return spec.model_copy(update={"quotas": quotas})
+    if isinstance(spec, QueueSpec) and spec.budget is not None:
+        require_window(spec.budget, f"{pointer}/budget")
+    changes = {
+        "quotas": _all_counted(spec.quotas, f"{pointer}/quotas"),
+        "changes": _all_counted(spec.changes, f"{pointer}/changes"),
+    }
+    return spec.model_copy(update=changes)
 
 
 def normal_form(spec: Spec) -> Spec:
     """Give a counted definition with sorted rows and without repeats."""
     if isinstance(spec, FlavorSpec):
         return spec.model_copy(update={"node_labels": dict(sorted(spec.node_labels.items()))})
+    if isinstance(spec, PriorityClassSpec):
+        return spec
     changes: dict[str, object] = {
-        "quotas": tuple(sorted(spec.quotas, key=lambda quota: (quota.flavor, quota.resource)))
+        "quotas": tuple(sorted(spec.quotas, key=lambda quota: (quota.flavor, quota.resource))),
+        "changes": normal_changes(spec.changes),
     }
     if isinstance(spec, QueueSpec):
         changes["namespaces"] = tuple(sorted(set(spec.namespaces)))
         changes["default_for"] = tuple(sorted(set(spec.default_for)))
         changes["flavors"] = tuple(dict.fromkeys(spec.flavors))
+        changes |= normal_rules(spec)
     return spec.model_copy(update=changes)
 
 
-def _counted(quota: QuotaSpec, pointer: str) -> QuotaSpec:
+def _all_counted(quotas: Iterable[Counted], pointer: str) -> tuple[Counted, ...]:
+    return tuple(_counted(quota, f"{pointer}/{index}") for index, quota in enumerate(quotas))
+
+
+def _counted(quota: Counted, pointer: str) -> Counted:
     given = quota.model_dump(include=AMOUNTS, exclude_none=True)
     changes = {
         name: _amount(value, quota.resource, f"{pointer}/{name}") for name, value in given.items()

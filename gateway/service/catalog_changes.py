@@ -9,9 +9,10 @@ from gateway.db.definitions import Noun
 from gateway.db.engine import Connection, Writer
 from gateway.db.events import NewEvent, append_event
 from gateway.db.state import bump_generation
-from gateway.schemas.definitions import CohortSpec, FlavorSpec, QueueSpec
+from gateway.schemas.definitions import CohortSpec, FlavorSpec, PriorityClassSpec, QueueSpec
 from gateway.service.catalog import Catalog, Spec, read_catalog
 from gateway.service.catalog_checks import refuse_shared_nodes
+from gateway.service.catalog_rules import change_rows, rule_columns
 from gateway.service.context import Caller, Feasible, Gateway
 
 Edit = Callable[[Connection, Catalog], Catalog]
@@ -33,7 +34,7 @@ class Step:
     @property
     def kind(self) -> str:
         """Stable word for the event."""
-        return f"{self.noun.value}_{PAST[self._verb]}"
+        return f"{self.noun.value.replace('-', '_')}_{PAST[self._verb]}"
 
     @property
     def _verb(self) -> str:
@@ -123,13 +124,16 @@ def _write(writer: Writer, step: Step) -> None:
     else:
         rows.update_row(writer, step.noun, step.name, values)
     _write_lists(writer, step.noun, step.after)
+    if step.noun is Noun.PRIORITY_CLASS:
+        rows.rerank_jobs(writer, step.name, values["value"])
 
 
 def _write_lists(writer: Writer, noun: Noun, spec: Spec) -> None:
     """Write what a definition keeps in rows of their own."""
-    if not isinstance(spec, FlavorSpec):
+    if isinstance(spec, CohortSpec | QueueSpec):
         quotas = [quota.model_dump() for quota in spec.quotas]
         rows.replace_quotas(writer, noun, spec.name, quotas)
+        rows.replace_changes(writer, noun, spec.name, change_rows(spec.changes))
     if isinstance(spec, QueueSpec):
         rows.replace_namespaces(writer, spec.name, spec.default_for)
 
@@ -140,15 +144,17 @@ def _values(spec: Spec) -> dict[str, Any]:
         return {"node_labels": dict(spec.node_labels), "tolerations": tolerations}
     if isinstance(spec, CohortSpec):
         return {"parent": spec.parent, "weight": spec.weight}
+    if isinstance(spec, PriorityClassSpec):
+        return {"value": spec.value}
     return {
         "cohort": spec.cohort,
         "weight": spec.weight,
         "state": spec.state.value,
-        "order_policy": spec.order.value,
         "priority_min": spec.priority_min,
         "priority_max": spec.priority_max,
         "namespaces": list(spec.namespaces),
         "flavors": list(spec.flavors),
+        **rule_columns(spec),
     }
 
 

@@ -9,7 +9,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 from gateway.errors import InvalidInput
 from gateway.schemas.definitions import CohortSpec, FlavorSpec, QueueSpec, QuotaSpec
-from gateway.service.catalog import Catalog, Spec
+from gateway.schemas.queue_rules import DatedChangeSpec
+from gateway.service.catalog import Catalog, Owner, Spec
+from gateway.service.catalog_rule_checks import check_changes, check_order
 
 RESOURCES = ("cpu", "gpu", "memory", "pods", "rdma", "ephemeral-storage")
 VENDOR_NAMES = {"nvidia.com/gpu": "gpu", "amd.com/gpu": "gpu"}
@@ -46,7 +48,11 @@ def _check_queue(catalog: Catalog, spec: QueueSpec, pointer: str) -> None:
             hint="swap them; a higher number runs sooner",
         )
     _check_namespaces(spec, pointer)
-    _check_quotas(catalog, spec.quotas, has_parent=spec.cohort is not None, pointer=pointer)
+    for index, name in enumerate(spec.priority_classes):
+        place = f"{pointer}/priority_classes/{index}"
+        _require_known("priority class", name, catalog.priority_classes, place)
+    check_order(spec.order, f"{pointer}/order")
+    _check_quotas(catalog, spec, pointer)
 
 
 def _check_namespaces(spec: QueueSpec, pointer: str) -> None:
@@ -80,7 +86,7 @@ def _check_cohort(catalog: Catalog, spec: CohortSpec, pointer: str) -> None:
     if spec.parent is not None:
         _require_known("cohort", spec.parent, catalog.cohorts, f"{pointer}/parent")
         _refuse_cycle(catalog, spec, pointer)
-    _check_quotas(catalog, spec.quotas, has_parent=spec.parent is not None, pointer=pointer)
+    _check_quotas(catalog, spec, pointer)
 
 
 def _refuse_cycle(catalog: Catalog, spec: CohortSpec, pointer: str) -> None:
@@ -99,17 +105,12 @@ def _refuse_cycle(catalog: Catalog, spec: CohortSpec, pointer: str) -> None:
         above = catalog.cohorts[above].parent
 
 
-def _check_quotas(
-    catalog: Catalog, quotas: Iterable[QuotaSpec], *, has_parent: bool, pointer: str
-) -> None:
+def _check_quotas(catalog: Catalog, spec: Owner, pointer: str) -> None:
     seen: set[tuple[str, str]] = set()
-    for index, quota in enumerate(quotas):
+    for index, quota in enumerate(spec.quotas):
         place = f"{pointer}/quotas/{index}"
-        _require_known("flavor", quota.flavor, catalog.flavors, f"{place}/flavor")
-        _check_resource(quota.resource, f"{place}/resource")
+        _check_row(catalog, spec, quota, place)
         _check_lending(quota, place)
-        if not has_parent:
-            _refuse_limits(quota, place)
         if (quota.flavor, quota.resource) in seen:
             raise InvalidInput(
                 f"two quotas for {quota.resource} of flavor {quota.flavor}",
@@ -118,6 +119,19 @@ def _check_quotas(
                 hint="keep one of them",
             )
         seen.add((quota.flavor, quota.resource))
+    for index, change in enumerate(spec.changes):
+        _check_row(catalog, spec, change, f"{pointer}/changes/{index}")
+    check_changes(spec, pointer)
+
+
+def _check_row(
+    catalog: Catalog, owner: Owner, row: QuotaSpec | DatedChangeSpec, place: str
+) -> None:
+    _require_known("flavor", row.flavor, catalog.flavors, f"{place}/flavor")
+    _check_resource(row.resource, f"{place}/resource")
+    above = owner.cohort if isinstance(owner, QueueSpec) else owner.parent
+    if above is None:
+        _refuse_limits(row, place)
 
 
 def _check_resource(resource: str, pointer: str) -> None:
@@ -157,7 +171,7 @@ def _check_lending(quota: QuotaSpec, pointer: str) -> None:
         )
 
 
-def _refuse_limits(quota: QuotaSpec, pointer: str) -> None:
+def _refuse_limits(quota: QuotaSpec | DatedChangeSpec, pointer: str) -> None:
     for field in ("borrowing_limit", "lending_limit"):
         if getattr(quota, field) is not None:
             raise InvalidInput(

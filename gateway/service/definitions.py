@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from gateway.db.engine import Connection
 from gateway.errors import InvalidInput
 from gateway.schemas.definitions import DefinitionSet, QueueSpec
-from gateway.service.catalog import Catalog, Kind, Spec, counted, normal_form, read_catalog
+from gateway.service.catalog import FIELDS, Catalog, Kind, Spec, counted, normal_form, read_catalog
 from gateway.service.catalog_changes import change_catalog, check_flavors, differences
 from gateway.service.catalog_checks import check_spec
 from gateway.service.context import Caller, Gateway
@@ -46,6 +46,7 @@ def export(gateway: Gateway, caller: Caller) -> DefinitionSet:
     return DefinitionSet(
         flavors=_by_name(catalog.flavors),
         cohorts=_by_name(catalog.cohorts),
+        priority_classes=_by_name(catalog.priority_classes),
         queues=_by_name(catalog.queues),
     )
 
@@ -69,7 +70,7 @@ def _applied(connection: Connection, before: Catalog, document: DefinitionSet) -
 
 
 def _placed(document: DefinitionSet) -> Iterator[tuple[str, Spec]]:
-    for kind in ("flavors", "cohorts", "queues"):
+    for kind in FIELDS.values():
         for index, spec in enumerate(getattr(document, kind)):
             yield f"/{kind}/{index}", spec
 

@@ -45,7 +45,7 @@ def delete_flavor(
         with_quota = [
             f"a quota of {owner.name}"
             for owner in owners
-            if any(quota.flavor == name for quota in owner.quotas)
+            if name in {row.flavor for row in owner.quotas} | {row.flavor for row in owner.changes}
         ]
         listed = [f"queue {spec.name}" for spec in catalog.queues.values() if name in spec.flavors]
         live = {queue for queue, flavor, _ in rows.live_usage(connection) if flavor == name}

@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import chain
 
-from gateway.core.queues.definitions import Cohort, Queue, Quota
+from gateway.core.queues.dated import definitions_at
 from gateway.core.queues.tree import Pair, QuotaTree
 from gateway.core.vocabulary import UNLIMITED, JobState, QueueState
 from gateway.db import definitions as rows
+from gateway.db.definition_reading import read_definitions
 from gateway.db.definitions import Noun
 from gateway.db.engine import Connection
-from gateway.schemas.definitions import CohortSpec, QueueSpec, QueueView, QuotaSpec, UsageRow
+from gateway.schemas.definitions import QueueSpec, QueueView, UsageRow
 from gateway.service.catalog import Catalog, read_catalog
 from gateway.service.catalog_changes import change_catalog
 from gateway.service.catalog_edits import create, remove, replace, require_version
@@ -23,7 +24,7 @@ def list_queues(gateway: Gateway, caller: Caller) -> tuple[QueueView, ...]:
     Any caller may read them, but sees no namespace that is not its own.
     """
     with gateway.database.read() as connection:
-        views = _Views(connection, read_catalog(connection))
+        views = _Views(connection, read_catalog(connection), gateway.clock.now_us())
     return tuple(views.of(name, caller) for name in sorted(views.catalog.queues))
 
 
@@ -32,7 +33,7 @@ def get_queue(gateway: Gateway, caller: Caller, name: str) -> QueueView:
     with gateway.database.read() as connection:
         catalog = read_catalog(connection)
         require_version(catalog, Noun.QUEUE, name, None)
-        views = _Views(connection, catalog)
+        views = _Views(connection, catalog, gateway.clock.now_us())
     return views.of(name, caller)
 
 
@@ -84,11 +85,11 @@ def _set_state(gateway: Gateway, caller: Caller, name: str, state: QueueState) -
 class _Views:
     """Builds queue views of one moment."""
 
-    def __init__(self, connection: Connection, catalog: Catalog) -> None:
+    def __init__(self, connection: Connection, catalog: Catalog, now_us: int) -> None:
         self.catalog = catalog
         self._counts = rows.count_jobs(connection)
         self._usage = rows.live_usage(connection)
-        self._tree = quota_tree(catalog)
+        self._tree = _tree_at(connection, now_us)
         nodes = (*self._tree.cohorts.values(), *self._tree.queues.values())
         self._pairs = set(chain.from_iterable(node.balances for node in nodes))
         for (queue, flavor, resource), amount in self._usage.items():
@@ -133,35 +134,7 @@ def _known_to(caller: Caller, namespaces: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in namespaces if name == EVERY_NAMESPACE or caller.may_know(name))
 
 
-def quota_tree(catalog: Catalog) -> QuotaTree:
-    """Give the quota tree of these definitions, with nothing charged."""
-    return QuotaTree(
-        [
-            Queue(
-                name=spec.name,
-                cohort=spec.cohort,
-                weight=spec.weight,
-                quotas=_quotas(spec),
-            )
-            for spec in catalog.queues.values()
-        ],
-        [
-            Cohort(name=spec.name, parent=spec.parent, weight=spec.weight, quotas=_quotas(spec))
-            for spec in catalog.cohorts.values()
-        ],
-    )
-
-
-def _quotas(spec: QueueSpec | CohortSpec) -> tuple[Quota, ...]:
-    return tuple(map(_quota, spec.quotas))
-
-
-def _quota(spec: QuotaSpec) -> Quota:
-    borrowing, lending = spec.borrowing_limit, spec.lending_limit
-    return Quota(
-        flavor=spec.flavor,
-        resource=spec.resource,
-        nominal=int(spec.nominal),
-        borrowing_limit=UNLIMITED if borrowing is None else int(borrowing),
-        lending_limit=UNLIMITED if lending is None else int(lending),
-    )
+def _tree_at(connection: Connection, now_us: int) -> QuotaTree:
+    """Give the quota tree as it stands at an instant, with nothing charged."""
+    found = read_definitions(connection)
+    return QuotaTree(*definitions_at(found.queues, found.cohorts, now_us))

@@ -1,4 +1,4 @@
-"""What users do to jobs: cancel, hold, release, requeue, reprioritise."""
+"""What users do to jobs: cancel, hold, release, requeue; what every verb has in common."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -46,7 +46,7 @@ def cancel(gateway: Gateway, caller: Caller, job_id: str, if_version: int | None
         if job["stop_outcome"] in WAITING_OUTCOMES:
             _cancel_return(writer, job, caller, at_us)
             return
-        _require(job, "cancel")
+        require_verb(job, "cancel")
         if state in WAITING_STATES:
             change = Change(
                 event=JobEvent.CANCEL_WAITING,
@@ -69,7 +69,7 @@ def cancel(gateway: Gateway, caller: Caller, job_id: str, if_version: int | None
             ),
         )
 
-    return _change(gateway, caller, job_id, act, if_version)
+    return change_visible(gateway, caller, job_id, act, if_version)
 
 
 def _cancel_return(writer: Writer, job: Row, caller: Caller, at_us: int) -> None:
@@ -92,7 +92,7 @@ def hold(gateway: Gateway, caller: Caller, job_id: str, if_version: int | None =
     """Keep a pending job from being considered; anything else is a conflict."""
 
     def act(writer: Writer, job: Row) -> None:
-        _require(job, "hold")
+        require_verb(job, "hold")
         change = Change(
             event=JobEvent.HOLD,
             actor=caller.name,
@@ -102,7 +102,7 @@ def hold(gateway: Gateway, caller: Caller, job_id: str, if_version: int | None =
         )
         apply_change(writer, job, change)
 
-    return _change(gateway, caller, job_id, act, if_version)
+    return change_visible(gateway, caller, job_id, act, if_version)
 
 
 def release(
@@ -121,7 +121,7 @@ def release(
                 NewEvent(at_us=at_us, kind="released", actor=caller.name, job_id=job["id"]),
             )
             return
-        _require(job, "release")
+        require_verb(job, "release")
         change = Change(
             event=JobEvent.RELEASE,
             actor=caller.name,
@@ -131,7 +131,7 @@ def release(
         )
         apply_change(writer, job, change)
 
-    return _change(gateway, caller, job_id, act, if_version)
+    return change_visible(gateway, caller, job_id, act, if_version)
 
 
 def requeue(
@@ -140,7 +140,7 @@ def requeue(
     """Stop the present attempt and let the job wait again with its old submit time."""
 
     def act(writer: Writer, job: Row) -> None:
-        _require(job, "requeue")
+        require_verb(job, "requeue")
         begin_stop(
             writer,
             job,
@@ -153,36 +153,10 @@ def requeue(
             ),
         )
 
-    return _change(gateway, caller, job_id, act, if_version)
+    return change_visible(gateway, caller, job_id, act, if_version)
 
 
-def reprioritise(
-    gateway: Gateway, caller: Caller, job_id: str, priority: int, if_version: int | None = None
-) -> JobView:
-    """Change a waiting job's priority, clamped to its queue's range."""
-
-    def act(writer: Writer, job: Row) -> None:
-        _require(job, "reprioritise")
-        queue = job_rows.get_queue_row(writer.connection, job["queue"])
-        clamped = priority
-        if queue is not None:
-            clamped = min(max(priority, queue["priority_min"]), queue["priority_max"])
-        job_rows.change_job(writer, job, {"priority": clamped})
-        append_event(
-            writer,
-            NewEvent(
-                at_us=gateway.clock.now_us(),
-                kind="reprioritised",
-                actor=caller.name,
-                job_id=job["id"],
-                detail=f"{job['priority']} -> {clamped}",
-            ),
-        )
-
-    return _change(gateway, caller, job_id, act, if_version)
-
-
-def _require(job: Row, verb: str) -> None:
+def require_verb(job: Row, verb: str) -> None:
     """Refuse a verb that does not apply in this state, and say which do."""
     state = JobState(job["state"])
     allowed = VERBS.get(state, ())
@@ -202,7 +176,7 @@ def _require(job: Row, verb: str) -> None:
     )
 
 
-def _change(
+def change_visible(
     gateway: Gateway, caller: Caller, job_id: str, act: Act, if_version: int | None
 ) -> JobView:
     """Read, act and commit; again when somebody else was faster.

@@ -32,7 +32,7 @@ class Applied(View):
 
 @router.get("/definitions", **described(DefinitionSet))
 def export_definitions(request: Request) -> Response:
-    """Give every queue, cohort and flavor as one document."""
+    """Give every definition as one document."""
     ask = plain(request)
     return answer(service.export(ask.gateway, ask.caller))
 

@@ -13,8 +13,6 @@ EVERY = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 ROUTES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (f"/jobs/{JOB}:preempt", EVERY),
     (f"/jobs/{JOB}:top", EVERY),
-    ("/priority-classes", EVERY),
-    (f"/priority-classes/{NAME}", EVERY),
     ("/budgets", EVERY),
     (f"/budgets/{NAME}", EVERY),
     ("/reservations", EVERY),

@@ -11,16 +11,19 @@ from gateway.api.identifiers import JOB
 from gateway.api.openapi import described
 from gateway.schemas.base import WireModel
 from gateway.schemas.views import JobView
-from gateway.service import verbs
+from gateway.service import reprioritising, verbs
+from gateway.service.reprioritising import NewPlace
 
 router = APIRouter(tags=["jobs"])
 
 
 class NewPriority(WireModel):
-    """Body of :reprioritise."""
+    """Body of :reprioritise; what is left out stays."""
 
     # As high as Kubernetes lets users' PriorityClasses go; above are those of the system.
-    priority: int = Field(ge=-1_000_000_000, le=1_000_000_000)
+    priority: int | None = Field(default=None, ge=-1_000_000_000, le=1_000_000_000)
+    priority_class: str | None = Field(default=None, max_length=63)
+    """Empty takes the job's class away."""
 
 
 @router.post(f"/jobs/{JOB}:cancel", **described(JobView))
@@ -53,10 +56,11 @@ def requeue(job_id: str, request: Request) -> Response:
 
 @router.post(f"/jobs/{JOB}:reprioritise", **described(JobView, body=NewPriority))
 def reprioritise(job_id: str, request: Request) -> Response:
-    """Change a waiting job's priority, clamped to its queue's range."""
-    ask, wanted = with_body(request, NewPriority)
+    """Change a waiting job's priority, clamped to its queue's range, or its priority class."""
+    ask, body = with_body(request, NewPriority)
+    wanted = NewPlace(priority=body.priority, priority_class=body.priority_class)
     version = ask.if_version()
-    return _answer(verbs.reprioritise(ask.gateway, ask.caller, job_id, wanted.priority, version))
+    return _answer(reprioritising.reprioritise(ask.gateway, ask.caller, job_id, wanted, version))
 
 
 def _answer(job: JobView) -> Response:

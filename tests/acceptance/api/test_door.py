@@ -103,7 +103,6 @@ def test_an_unknown_address_is_not_found(shared: Served, path: str) -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("GET", "/priority-classes"),
         ("POST", "/budgets"),
         ("DELETE", "/reservations/x"),
         ("POST", "/jobs/abc:preempt"),

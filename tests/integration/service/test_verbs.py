@@ -11,6 +11,7 @@ from gateway.schemas.views import JobView
 from gateway.service import verbs
 from gateway.service.context import Caller, Gateway
 from gateway.service.jobs import job_attempts
+from gateway.service.reprioritising import NewPlace, reprioritise
 from tests.service_world import ANNA, BEN, World, a_world
 
 Verb = Callable[[Gateway, Caller, str], JobView]
@@ -27,7 +28,7 @@ def one_world(sqlite_url: str) -> Iterator[World]:
 
 
 def raise_priority(gateway: Gateway, caller: Caller, job_id: str) -> JobView:
-    return verbs.reprioritise(gateway, caller, job_id, 7)
+    return reprioritise(gateway, caller, job_id, NewPlace(priority=7))
 
 
 def bring_to(world: World, state: JobState) -> str:
@@ -119,7 +120,7 @@ def test_priority_changes_while_a_job_waits(world: World) -> None:
     job_id = bring_to(world, JobState.PENDING)
 
     assert raise_priority(world.gateway, ANNA, job_id).priority == 7
-    assert verbs.reprioritise(world.gateway, ANNA, job_id, 10**9).priority == 10**9
+    assert reprioritise(world.gateway, ANNA, job_id, NewPlace(priority=10**9)).priority == 10**9
 
 
 REFUSED = [

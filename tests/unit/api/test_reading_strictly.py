@@ -156,7 +156,9 @@ def test_a_missing_field_is_named_where_it_should_stand() -> None:
 
 
 def test_fields_are_known_at_every_depth_of_a_document() -> None:
-    assert fields_at(DefinitionSet, ()) == ("kind", "flavors", "cohorts", "queues")
+    assert fields_at(DefinitionSet, ()) == (
+        *("kind", "flavors", "cohorts", "priority_classes", "queues"),
+    )
     assert "weight" in fields_at(DefinitionSet, ("queues", 0))
     assert fields_at(DefinitionSet, ("queues", 0, "quotas", 3))[:2] == ("flavor", "resource")
     assert fields_at(QueueSpec, ("nothing",)) == tuple(QueueSpec.model_fields)

@@ -165,7 +165,7 @@ def test_a_handle_asks_about_its_own_job(
             lambda c: c.cohorts.create(CohortSpec(name="lab")),
             {"name": "lab", "version": 1},
             "POST /api/v1/cohorts",
-            {"name": "lab", "parent": None, "weight": 1, "quotas": []},
+            {"name": "lab", "parent": None, "weight": 1, "quotas": [], "changes": []},
         ),
         (
             lambda c: c.flavors.create(FlavorSpec(name="h1", node_labels={"gpu": "h1"})),

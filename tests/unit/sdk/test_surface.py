@@ -24,7 +24,18 @@ def test_a_client_offers_exactly_this() -> None:
     with Client("http://127.0.0.1:1", "token") as client:
         assert public(type(client)) | set(vars(client)) - {"_wire", "_local"} == {
             *("batch", "close", "cohorts", "definitions", "devices", "events", "flavors"),
-            *("health", "jobs", "local", "nodes", "plan", "queues", "submit", "url", "usage"),
+            *(
+                "health",
+                "jobs",
+                "local",
+                "nodes",
+                "plan",
+                "priority_classes",
+                "queues",
+                "submit",
+                "url",
+                "usage",
+            ),
             "whoami",
         }
 
