@@ -70,8 +70,10 @@ def test_a_reader_that_leaves_early_is_no_traceback(served: Served) -> None:
 def test_ctrl_c_while_lines_come_detaches_and_leaves_the_job_alone(served: Served) -> None:
     job = served.sdk().submit(a_manifest(gpu=1))
     served.world.until(job.id, JobState.RUNNING)
+    # A shell starts what runs in its background with SIGINT ignored, and children inherit that.
+    heeding = ("env", "--default-signal=INT")
     with subprocess.Popen(
-        [sys.executable, "-m", "gateway", "logs", "-f", job.id],
+        [*heeding, sys.executable, "-m", "gateway", "logs", "-f", job.id],
         env=environment(served),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
