@@ -1,6 +1,6 @@
 """Writes the difference between two catalogs: rows, versions, events, in one transaction."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,9 +79,12 @@ def change_catalog(gateway: Gateway, caller: Caller, edit: Edit) -> Catalog:
     return changed
 
 
-def check_flavors(connection: Connection, catalog: Catalog, pointer: str = "") -> None:
-    """Refuse a catalog in which a known node belongs to two flavors; raises InvalidInput."""
-    refuse_shared_nodes(catalog.flavors, rows.node_labels(connection), pointer)
+def check_flavors(connection: Connection, catalog: Catalog, places: Mapping[str, str]) -> None:
+    """Refuse a catalog in which a known node belongs to two flavors; raises InvalidInput.
+
+    `places` has the pointers of those that are written now, by name.
+    """
+    refuse_shared_nodes(catalog.flavors, rows.node_labels(connection), places)
 
 
 def differences(before: Catalog, after: Catalog) -> list[Step]:

@@ -201,9 +201,13 @@ def _matching(flavors: Mapping[str, FlavorSpec], labels: Mapping[str, str]) -> l
 
 
 def refuse_shared_nodes(
-    flavors: Mapping[str, FlavorSpec], labels: Mapping[str, Mapping[str, str]], pointer: str
+    flavors: Mapping[str, FlavorSpec],
+    labels: Mapping[str, Mapping[str, str]],
+    places: Mapping[str, str],
 ) -> None:
     """Refuse flavors of which two match one known node: quota would count it twice.
+
+    `places` says where the author wrote which flavor; the refusal points at one of those.
 
     Raises:
         InvalidInput: naming the node and both flavors.
@@ -211,10 +215,11 @@ def refuse_shared_nodes(
     for node, has in labels.items():
         matching = _matching(flavors, has)
         if len(matching) > 1:
+            written = next((name for name in reversed(matching) if name in places), matching[1])
             raise InvalidInput(
                 f"node {node} would belong to the flavors {matching[0]} and {matching[1]}",
-                pointer=f"{pointer}/node_labels",
-                value=dict(flavors[matching[1]].node_labels),
+                pointer=f"{places.get(written, '')}/node_labels",
+                value=dict(flavors[written].node_labels),
                 hint="give both flavors labels that tell their nodes apart, "
                 "in one apply, or delete one of them first",
             )

@@ -114,5 +114,5 @@ def _checked(connection: Connection, before: Catalog, spec: Spec) -> Catalog:
     after = before.having(normal)
     check_spec(after, written)
     if noun_of(spec) is Noun.FLAVOR and before.specs(Noun.FLAVOR).get(spec.name) != normal:
-        check_flavors(connection, after)
+        check_flavors(connection, after, {spec.name: ""})
     return after

@@ -85,10 +85,14 @@ def _two_at_once(change: DatedChangeSpec, place: str) -> InvalidInput:
 
 def _lends_too_much(change: DatedChangeSpec, then: tuple[int, int], place: str) -> InvalidInput:
     nominal, lending = then
+    # Points at what the author wrote: a cut names the nominal only.
+    field, value = (
+        ("nominal", nominal) if change.lending_limit is None else ("lending_limit", lending)
+    )
     return InvalidInput(
         f"from {change.at.isoformat()} on, lending_limit {lending} is above nominal {nominal}",
-        pointer=f"{place}/lending_limit",
-        value=lending,
-        allowed=(f"0 to {nominal}",),
+        pointer=f"{place}/{field}",
+        value=value,
+        allowed=(f"lending_limit 0 to {nominal}",),
         hint="nobody can lend more than it owns; change lending_limit at the same instant",
     )

@@ -65,7 +65,8 @@ def _applied(connection: Connection, before: Catalog, document: DefinitionSet) -
     for pointer, spec in placed:
         check_spec(after, spec, pointer)
     if after.flavors != before.flavors:
-        check_flavors(connection, after, "/flavors")
+        places = {spec.name: f"/flavors/{index}" for index, spec in enumerate(document.flavors)}
+        check_flavors(connection, after, places)
     return after
 
 
