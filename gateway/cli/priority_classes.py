@@ -51,6 +51,7 @@ def create_class(name: Name, value: Value) -> None:
 
     Example: gateway priority-class create urgent 100
     """
+    # Checked here, so that a value out of range costs no request.
     spec = {"name": name, "value": value}
     client().priority_classes.create(checked("PriorityClassSpec", spec))
     exits.say(f"priority class {name} created")

@@ -181,6 +181,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
 
 def _spec(**options: Any) -> dict[str, Any]:
     """Give the fields of the options that were given; an empty list is none."""
+    # Typer gives an empty list for an option that was left out; `none` says that rows shall go.
     said = {name: value for name, value in given(**options).items() if value != []}
     return {
         name: READERS[name](value) if name in READERS else value for name, value in said.items()

@@ -19,6 +19,11 @@ from gateway.core.vocabulary import ENVIRONMENT_PREFIX
 from gateway.errors import GatewayError
 
 RULE = "|---|---|---|"
+WORDS = (
+    *("JobState", "Reason", "EndReason", "PairRule", "Guarantee", "AttemptPhase"),
+    *("OrderPolicy", "Blocking", "WhenCanBorrow"),
+)
+"""Closed lists that users meet."""
 NOTICE = "<!-- Written by `make docs` from the code; do not edit. -->\n"
 
 
@@ -76,7 +81,7 @@ def _without_trailing_space(text: str) -> str:
 def words_page() -> str:
     """Give the closed lists: states, reasons, guarantees, rules."""
     lines = ["# Closed lists", "", NOTICE]
-    for name in ("JobState", "Reason", "EndReason", "PairRule", "Guarantee", "AttemptPhase"):
+    for name in WORDS:
         kind: type[StrEnum] = getattr(vocabulary, name)
         notes = notes_below(kind)
         lines += [

@@ -70,6 +70,7 @@ def read_caps(rows: list[str]) -> dict[str, int | None]:
 
 def _cap(row: str) -> tuple[str, int | None]:
     name, _, number = row.partition("=")
+    # Options have dashes everywhere else on a command line.
     name = name.replace("-", "_")
     if name not in CAPS or not (number == NONE or _is_number(number)):
         example = "--cap running_jobs=8"
@@ -90,6 +91,7 @@ def read_budget(text: str) -> dict[str, Any] | None:
         words = "a budget is GPU_HOURS/WINDOW[,from=TIME], the window as 7d, 12h or 90s; or none"
         raise _wrong("--budget", text, words, "--budget 1000/7d")
     starts = {"starts_at": start} if start else {}
+    # Whole where it was written whole, so that exports look like what was typed.
     number = float(hours) if "." in hours else int(hours)
     return {"gpu_hours": number, "window_seconds": int(length) * SECONDS[unit], **starts}
 
@@ -137,6 +139,7 @@ def rule_lines(queue: "QueueView") -> list[tuple[str, object]]:
 def budget_words(budget: "BudgetSpec") -> str:
     """Give a budget in the form that --budget takes."""
     seconds = budget.window_seconds or 0
+    # The largest unit that leaves nothing over: 604800 seconds are 7d.
     unit = next(unit for unit in reversed(SECONDS) if seconds % SECONDS[unit] == 0)
     start = "" if budget.starts_at is None else f",from={_time_words(budget.starts_at)}"
     return f"{budget.gpu_hours:g}/{seconds // SECONDS[unit]}{unit}{start}"

@@ -73,7 +73,9 @@ def _queue(
         quotas=quota_rows,
         flavors=tuple(row["flavors"]),
         changes=changes,
+        # Not made an enum: others may have added policies by name.
         order=row["order_policy"],
+        # Stored as the fields that were set; what is missing is the default of the core.
         ageing=Ageing(**row["ageing"]),
         blocking=Blocking(row["blocking"]),
         when_can_borrow=WhenCanBorrow(row["when_can_borrow"]),

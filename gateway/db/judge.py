@@ -119,6 +119,7 @@ def _advance_job(writer: Writer, grant: Grant) -> str:
             reserved_us=grant.at_us,
             xact_id=writer.xact_id,
         )
+        # Charges name the user, since caps and usage are counted without a look at the jobs.
         .returning(jobs.c.user_name)
     ).scalar_one_or_none()
     if advanced is None:

@@ -112,6 +112,7 @@ def _read_charges(
         func.coalesce(charges.c.closed_us, 0),
     ).where(charges.c.xact_id >= horizon)
     if horizon == 0:
+        # Ended charges are most of the table; only those that a budget may still count are read.
         budgeted = _closed_in_windows(connection, definitions)
         statement = statement.where(or_(charges.c.is_live, *budgeted))
     return tuple(ChargeRow(*row) for row in connection.execute(statement))

@@ -14,6 +14,7 @@ LONGEST_WINDOW_DAYS = 3660
 # Whole first: strict mode tells 8 from "8" and neither becomes the other.
 Quantity = int | Annotated[str, StringConstraints(min_length=1, max_length=32)]
 """A whole number in base units, or a Kubernetes quantity such as 500m or 64Gi."""
+# 0 is a cap too: nothing gets in, and what is there drains.
 Cap = Annotated[int, Field(ge=0, le=MOST)]
 
 
@@ -44,6 +45,7 @@ class CapsSpec(WireModel):
 class BudgetSpec(WireModel):
     """GPU time that the queue may use in each window; give the window in days or in seconds."""
 
+    # Fractions too: a quarter of an hour on one GPU is a budget.
     gpu_hours: int | float = Field(ge=0, le=MOST)
     window_days: int | None = Field(default=None, ge=1, le=LONGEST_WINDOW_DAYS)
     window_seconds: int | None = Field(default=None, ge=1, le=LONGEST_WINDOW_DAYS * 86_400)
@@ -54,6 +56,7 @@ class BudgetSpec(WireModel):
 class DatedChangeSpec(WireModel):
     """A quota row that takes new values at an instant; None leaves a value as it was."""
 
+    # Aware: without a zone it would be another instant on every machine that reads the file.
     at: Timestamp
     flavor: DnsLabel
     resource: str = Field(min_length=1, max_length=253)

@@ -38,6 +38,7 @@ def check_changes(spec: Owner, pointer: str) -> None:
     Raises:
         InvalidInput: with the pointer to the change.
     """
+    # A row that is missing lends nothing and owns nothing, until a change gives it a nominal.
     in_force = {(row.flavor, row.resource): (row.nominal, row.lending_limit) for row in spec.quotas}
     for pair, changes in _by_pair(spec):
         nominal, lending = in_force.get(pair, (0, None))
@@ -46,6 +47,7 @@ def check_changes(spec: Owner, pointer: str) -> None:
             _require_something(change, place)
             if number and changes[number - 1][1].at == change.at:
                 raise _two_at_once(change, place)
+            # What a change leaves out stays as the changes before it left it.
             nominal = nominal if change.nominal is None else change.nominal
             lending = lending if change.lending_limit is None else change.lending_limit
             if lending is not None and int(lending) > int(nominal):

@@ -22,6 +22,7 @@ DAY_SECONDS = 86_400
 def rules_of(row: Row) -> dict[str, Any]:
     """Give the rules of a stored queue, as fields of its definition."""
     return {
+        # A text and no enum: a policy that was added by name may be missing in this process.
         "order": row["order_policy"],
         "ageing": AgeingSpec(**row["ageing"]),
         "blocking": Blocking(row["blocking"]),
@@ -39,6 +40,7 @@ def rule_columns(spec: QueueSpec) -> dict[str, Any]:
         "ageing": spec.ageing.model_dump(),
         "blocking": spec.blocking.value,
         "when_can_borrow": spec.when_can_borrow.value,
+        # Only those that are set, which is also how a submit sees that there is nothing to count.
         "caps": spec.caps.model_dump(exclude_none=True),
         "budget": None if spec.budget is None else _budget_column(spec.budget),
         "priority_classes": list(spec.priority_classes),
@@ -55,6 +57,7 @@ def normal_rules(spec: QueueSpec) -> dict[str, object]:
 
 def normal_changes(changes: Iterable[DatedChangeSpec]) -> tuple[DatedChangeSpec, ...]:
     """Give dated changes by instant, in UTC."""
+    # One zone for all, or the same instant written twice would be a change to `apply`.
     in_utc = (change.model_copy(update={"at": _utc(change.at)}) for change in changes)
     return tuple(sorted(in_utc, key=lambda change: (change.at, change.flavor, change.resource)))
 
@@ -113,6 +116,7 @@ def _budget_column(budget: BudgetSpec) -> dict[str, int]:
 def _budget_of(stored: Mapping[str, int] | None) -> BudgetSpec | None:
     if stored is None:
         return None
+    # Whole where it can be: 24.0 would be told of a budget that somebody wrote as 24.
     hours, rest = divmod(stored["gpu_seconds"], HOUR_SECONDS)
     return BudgetSpec(
         gpu_hours=hours + rest / HOUR_SECONDS if rest else hours,

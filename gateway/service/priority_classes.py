@@ -48,6 +48,7 @@ def delete_priority_class(
 ) -> None:
     """Delete a priority class that no queue allows and no live job has."""
 
+    # Both, for a job keeps its class when its queue stops allowing it.
     def users(connection: Connection, catalog: Catalog) -> list[str]:
         queues = catalog.queues.values()
         allowing = [f"queue {spec.name}" for spec in queues if name in spec.priority_classes]

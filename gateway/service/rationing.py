@@ -32,6 +32,7 @@ class Room:
         for place in places:
             if self._counts.get(place, 0) >= self._limits[place]:
                 raise _over_cap(place, self._counts.get(place, 0), self._limits[place])
+        # Only once every place has room: a job that one of them refuses takes none.
         for place in places:
             self._counts[place] = self._counts.get(place, 0) + 1
 
@@ -45,6 +46,7 @@ class Room:
 def room_for(writer: Writer, book: QueueBook, rows: Iterable[NewJob]) -> Room:
     """Give the room for these jobs, which nobody else can take until the transaction ends."""
     owners = {(row.queue, row.user_name) for row in rows}
+    # Before counting: what is counted without the lock may be one too few by the commit.
     capped = {queue for queue, user in owners if _limits(book, (queue, user))}
     if capped:
         lock_queues(writer, capped)
