@@ -49,17 +49,18 @@ SPREAD = ("-n", "2")
 """Two workers: the machine that judges has two cores."""
 FAST = (
     Tier(
-        name="unit, properties and contract",
-        paths=("tests/unit", "tests/properties", "tests/contract"),
+        name="unit, properties, scenarios and contract",
+        paths=("tests/unit", "tests/properties", "tests/scenarios", "tests/contract"),
         options=SPREAD,
     ),
 )
 ALL = (
     Tier(
         name="core, with branch coverage",
-        paths=("tests/unit/core", "tests/properties"),
+        paths=("tests/unit/core", "tests/properties", "tests/scenarios"),
         covers_core=True,
     ),
+    Tier(name="optimality", paths=("tests/optimality",)),
     Tier(name="unit and contract", paths=("tests/unit", "tests/contract"), options=SPREAD),
     Tier(
         name="migration and integration",

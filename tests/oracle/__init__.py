@@ -17,8 +17,9 @@ Where the specification leaves a choice, this reading is used:
    where it says nothing.
 3. A candidate is played again at most as often as it has flavor choices, counted since it became
    head. What it asks for, when it fails and protects, is its last nomination.
-4. Who is over a cap when the cycle starts, or when its turn comes, waits for OverCap. Who is not
-   asked, because a strict head or its class failed before, waits for that.
+4. Who is over a cap when the cycle starts waits for OverCap. What happens later is told by queue
+   and class: what the class met at its turn, else that a strict head failed, else that the pass
+   ended before its queue's next candidate, else the cap that was reached meanwhile.
 5. Decayed usages of one queue come at one landmark, so that they compare as they stand.
 6. A latest start is missed once the present is after it, not at it.
 7. BehindPriority: it fits at cycle start, and not beside what its own queue was given before its

@@ -54,8 +54,6 @@ class Pass(NamedTuple):
     """Classes that failed, with those admitted before."""
     first_failed: dict[str, dict[Pair, int]]
     """By queue, what its first failed candidate asked for."""
-    stepped_over: frozenset[int]
-    """Jobs that were over a cap when their turn came."""
 
 
 class NaivePlan(NamedTuple):
@@ -74,10 +72,10 @@ def naive_plan(snapshot: Snapshot, policies: Policies, now_us: int, budget: int)
     del policies  # one fairness and one placement policy are specified
     case = new_case(snapshot, now_us)
     lines = lines_of(case)
-    done = Pass(admissions=(), failed={}, first_failed={}, stepped_over=frozenset())
+    done = Pass(admissions=(), failed={}, first_failed={})
     heads: dict[str, Head] = {}
     for queue in lines:
-        done, heads = with_next_head(case, lines, done, heads, queue)
+        heads = with_next_head(case, lines, done, heads, queue)
     tried = 0
     while heads and tried < budget:
         head = play(case, done, heads)
@@ -90,10 +88,10 @@ def naive_plan(snapshot: Snapshot, policies: Policies, now_us: int, budget: int)
             continue
         tried += 1
         done = after_trial(case, done, renewed)
-        done, heads = with_next_head(case, lines, done, heads, head.job.queue)
+        heads = with_next_head(case, lines, done, heads, head.job.queue)
     return NaivePlan(
         admits=[(each.job.job_id, placements(case, each)) for each in done.admissions],
-        reasons=reasons_of(case, lines, done),
+        reasons=reasons_of(case, done, heads),
         next_wake_at_us=next_wake_us(snapshot, now_us),
     )
 
@@ -126,21 +124,18 @@ def lines_of(case: Case) -> dict[str, list[Job]]:
 
 def with_next_head(
     case: Case, lines: dict[str, list[Job]], done: Pass, heads: dict[str, Head], name: str
-) -> tuple[Pass, dict[str, Head]]:
-    """Put forward the first job of a line that is not settled; note who is stepped over."""
+) -> dict[str, Head]:
+    """Put forward the first job of a line that is not settled; who is over a cap is passed."""
     queue = case.queues[name]
     others = {each: head for each, head in heads.items() if each != name}
     admitted = tuple(each.job for each in done.admissions)
     if queue.blocking is Blocking.STRICT and name in done.first_failed:
-        return done, others
+        return others
     for job in lines[name]:
-        if job in admitted or (name, job.class_index) in done.failed:
-            continue
-        if is_over_cap(case.snapshot, queue, job, admitted):
-            done = done._replace(stepped_over=done.stepped_over | {job.job_id})
-            continue
-        return done, {**others, name: nominated(case, done, job)}
-    return done, others
+        is_settled = job in admitted or (name, job.class_index) in done.failed
+        if not is_settled and not is_over_cap(case.snapshot, queue, job, admitted):
+            return {**others, name: nominated(case, done, job)}
+    return others
 
 
 def seen_by(case: Case, done: Pass, asker: str) -> Used:
@@ -223,27 +218,25 @@ def after_trial(case: Case, done: Pass, head: Head) -> Pass:
     )
 
 
-def reasons_of(case: Case, lines: dict[str, list[Job]], done: Pass) -> dict[int, Reason]:
+def reasons_of(case: Case, done: Pass, heads: dict[str, Head]) -> dict[int, Reason]:
     """Give exactly one reason for everybody who was not admitted."""
     admitted = {each.job.job_id for each in done.admissions}
     waiting = [job for job in jobs_of(case.snapshot) if job.job_id not in admitted]
-    return {job.job_id: reason_of(case, lines, done, job) for job in waiting}
+    return {job.job_id: reason_of(case, done, heads, job) for job in waiting}
 
 
-def reason_of(case: Case, lines: dict[str, list[Job]], done: Pass, job: Job) -> Reason:
-    """Give why one job waits."""
+def reason_of(case: Case, done: Pass, heads: dict[str, Head], job: Job) -> Reason:
+    """Give why one job waits, when the pass ended with these heads left."""
     queue = case.queues[job.queue]
     bar = first_bar(case.snapshot, queue, job, case.now_us)
     if bar is not None:
         return bar
-    if job.job_id in done.stepped_over:
-        return Reason.OVER_CAP
     before = done.failed.get((job.queue, job.class_index))
     if before is not None:
         return why_failed(case, job, before)
     if queue.blocking is Blocking.STRICT and job.queue in done.first_failed:
         return Reason.BEHIND_PRIORITY
-    return Reason.NOT_REACHED
+    return Reason.NOT_REACHED if job.queue in heads else Reason.OVER_CAP
 
 
 def placements(case: Case, admission: Admission) -> tuple[PodPlacement, ...]:

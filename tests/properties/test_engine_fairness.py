@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from gateway.core.admission import Admit, Policies, Usage, plan_cycle
 from gateway.core.queues.definitions import Cohort, Queue
 from tests.builders import a_fleet, a_gang, a_node, a_quota, a_snapshot, devices_of, waiting_jobs
-from tests.oracle.built import as_built
 from tests.oracle.lines import Job, first_bar, in_order, jobs_of
 from tests.oracle.planner import Head, best_below, child_key, new_case, root_key
 from tests.oracle.tree import Node, Used, counted, path, plus
@@ -111,7 +110,7 @@ def test_nobody_is_admitted_before_a_side_with_a_lower_key(seed: int) -> None:
     world = unthrottled(a_world(seed))
     # With one flavor a head is charged the same whenever it is asked, so moments compare.
     queues = {name: replace(each, flavors=("large",)) for name, each in world.queues.items()}
-    snapshot = as_built(replace(world, queues=queues).snapshot())
+    snapshot = replace(world, queues=queues).snapshot()
     case = new_case(snapshot, world.now_us)
     plan = plan_cycle(snapshot, Policies(), now_us=world.now_us, budget=BUDGET)
     told = admissions_of(case, plan.admits)

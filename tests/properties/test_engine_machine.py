@@ -5,13 +5,13 @@ A bounded number of lives in the usual run; `ENGINE_LIVES` in the environment as
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from gateway.core.admission import Policies, plan_cycle
 from tests.oracle import naive_plan
-from tests.oracle.built import as_built
 from tests.oracle.comparing import differences
 from tests.properties import engine_steps
 from tests.properties.engine_steps import Step, a_world
@@ -90,13 +90,14 @@ class EngineMachine(RuleBasedStateMachine):
         """Compare both planners, and let what they admit run."""
         if not self.world.queues:
             return
-        snapshot, now_us = as_built(self.world.snapshot()), self.world.now_us
+        snapshot, now_us = self.world.snapshot(), self.world.now_us
         plan = plan_cycle(snapshot, Policies(), now_us=now_us, budget=budget)
         naive = naive_plan(snapshot, Policies(), now_us=now_us, budget=budget)
         assert not differences(plan, naive)
         self.world.apply(plan.admits)
 
 
+pytestmark = pytest.mark.timeout(60 + LIVES)
 TestEngineMachine = EngineMachine.TestCase
 TestEngineMachine.settings = settings(
     max_examples=LIVES,

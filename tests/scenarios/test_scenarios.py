@@ -6,22 +6,11 @@ import pytest
 
 from gateway.core.admission import Admit, Policies, plan_cycle
 from tests.oracle import naive_plan
-from tests.oracle.built import NOT_BUILT
 from tests.scenarios.reading import Entry, scenarios_in, seconds, snapshot_of
 
 SCENARIOS = dict(scenarios_in(Path(__file__).parent))
 BUDGET = 1000
 Outcome = tuple[list[str], dict[str, str]]
-
-
-def missing(scenario: Entry) -> set[str]:
-    return set(scenario.get("needs", ())) & NOT_BUILT
-
-
-def marked(name: str, scenario: Entry) -> object:
-    lacks = missing(scenario)
-    marks = [pytest.mark.xfail(strict=True, reason=f"not built: {lacks}")] if lacks else []
-    return pytest.param(name, marks=marks, id=name)
 
 
 def named(scenario: Entry, admits: list[int], reasons: dict[int, str]) -> Outcome:
@@ -38,7 +27,7 @@ def flavors_of(admit: Admit) -> str:
     return "+".join(sorted({charge.flavor for charge in admit.charges}))
 
 
-@pytest.mark.parametrize("name", [marked(*each) for each in SCENARIOS.items()])
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_the_engine_decides_as_the_scenario_says(name: str) -> None:
     scenario = SCENARIOS[name]
     plan = plan_cycle(

@@ -1,0 +1,1 @@
+"""How near the engine comes to the best there is, judged by a constraint solver."""
