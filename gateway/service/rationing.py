@@ -24,10 +24,13 @@ class Room:
             self._limits.update(_limits(book, owner))
         self._counts = count_queued(connection, self._limits) if self._limits else {}
 
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether no cap is in the way of any of these jobs."""
+        return not self._limits
+
     def take(self, queue: str, user: str) -> None:
         """Count a job in; raises OverCap, having counted nothing, where there is no room."""
-        if not self._limits:
-            return
         places = [place for place in _places(queue, user) if place in self._limits]
         for place in places:
             if self._counts.get(place, 0) >= self._limits[place]:
@@ -53,18 +56,25 @@ def room_for(writer: Writer, book: QueueBook, rows: Iterable[NewJob]) -> Room:
     return Room(writer.connection, book, owners)
 
 
-def with_ranks(writer: Writer, rows: Mapping[int, NewJob]) -> dict[int, NewJob | InvalidInput]:
-    """Give the jobs with the present values of their classes; a refusal where one is gone."""
+def with_ranks(
+    writer: Writer, rows: Mapping[int, NewJob]
+) -> tuple[Mapping[int, NewJob], dict[int, Exception]]:
+    """Give the jobs with the present values of their classes, and refusals where one is gone."""
     named = {row.priority_class for row in rows.values()} - {""}
     if not named:
-        return dict(rows)
+        return rows, {}
     values = {"": 0, **class_values(writer.connection, named)}
-    return {
-        index: row._replace(rank=values[row.priority_class])
-        if row.priority_class in values
-        else _gone(row.priority_class)
+    gone = {
+        index: _gone(row.priority_class)
         for index, row in rows.items()
+        if row.priority_class not in values
     }
+    ranked = {
+        index: row._replace(rank=values[row.priority_class])
+        for index, row in rows.items()
+        if index not in gone
+    }
+    return ranked, dict(gone)
 
 
 def _places(queue: str, user: str) -> tuple[Place, Place]:

@@ -63,18 +63,16 @@ def _insert(
     writer: Writer, book: QueueBook, rows: Mapping[int, NewJob]
 ) -> tuple[dict[int, NewJob], dict[int, Exception]]:
     """Insert what classes and caps let in; gives what was stored and why the others were not."""
-    ranked = with_ranks(writer, rows)
-    refused: dict[int, Exception] = {
-        index: row for index, row in ranked.items() if isinstance(row, Exception)
-    }
-    waiting = {index: row for index, row in ranked.items() if isinstance(row, NewJob)}
+    waiting, refused = with_ranks(writer, rows)
     room = room_for(writer, book, waiting.values())
     inserted: dict[int, NewJob] = {}
     while waiting:
         taken, over_cap = _take(room, waiting)
         stored = insert_jobs(writer, list(taken.values()))
-        left_out = {index: row for index, row in taken.items() if row.uid not in stored}
-        inserted |= {index: row for index, row in taken.items() if row.uid in stored}
+        # Nearly always everything is new.
+        is_all = len(stored) == len(taken)
+        left_out = {} if is_all else {i: row for i, row in taken.items() if row.uid not in stored}
+        inserted |= {index: row for index, row in taken.items() if index not in left_out}
         for index, row in left_out.items():
             room.give_back(row.queue, row.user_name)
             refused[index] = _why_left_out(writer.connection, row)
@@ -85,6 +83,8 @@ def _insert(
 
 
 def _take(room: Room, rows: Mapping[int, NewJob]) -> tuple[dict[int, NewJob], dict[int, Exception]]:
+    if room.is_unlimited:
+        return dict(rows), {}
     taken: dict[int, NewJob] = {}
     refused: dict[int, Exception] = {}
     for index, row in rows.items():

@@ -1,12 +1,16 @@
 """Priority classes: defined by admins, allowed by queues, kept with the job as its rank."""
 
+from typing import Any
+
 import pytest
 
 from gateway.core.vocabulary import JobState
+from gateway.db.submissions import NewJob
 from gateway.errors import Conflict, Denied, GatewayError, InvalidInput, NotFound, StaleVersion
 from gateway.schemas.definitions import PriorityClassSpec, QueueSpec
 from gateway.service import priority_classes as classes
 from gateway.service import queues
+from gateway.service.rationing import with_ranks
 from gateway.service.reprioritising import NewPlace, reprioritise
 from gateway.service.verbs import cancel
 from tests.service_world import ADMIN, ANNA, World
@@ -99,6 +103,17 @@ def test_a_class_in_use_is_not_deleted(levels: World) -> None:
     with pytest.raises(NotFound):
         classes.get_priority_class(levels.gateway, ANNA, "high")
     assert [level.name for level in classes.list_priority_classes(levels.gateway, ANNA)] == ["low"]
+
+
+def test_a_class_that_changed_or_went_since_it_was_judged_is_noticed(levels: World) -> None:
+    columns: dict[str, Any] = dict.fromkeys(NewJob._fields, "")
+    names = ("low", "gone", "")
+    rows = {n: NewJob(**columns | {"priority_class": name}) for n, name in enumerate(names)}
+    ranked, refused = levels.gateway.database.run_write(lambda writer: with_ranks(writer, rows))
+    assert {index: row.rank for index, row in ranked.items()} == {0: -5, 2: 0}
+    assert [str(error) for error in refused.values()] == [
+        "priority class 'gone' does not exist any more"
+    ]
 
 
 def test_only_admins_define_classes(levels: World) -> None:
