@@ -125,11 +125,6 @@ def test_nothing_is_admitted_before_the_instant_that_a_plan_names(
             assert plan(after, moment).admits == (), moment - world.now_us
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="who is admitted still stands in line when the instant is computed",
-)
 def test_a_plan_names_its_instant_for_those_it_leaves_waiting() -> None:
     hour_us = 3600 * 10**6
     now_us = 10 * hour_us

@@ -49,6 +49,10 @@ class Decided:
     unserved: set[AskKey] = field(default_factory=set)
     """Classes with somebody who had no turn."""
 
+    def slots(self) -> frozenset[int]:
+        """Give the slots of those who were admitted."""
+        return frozenset(entry.slot for entry in self.admitted)
+
 
 class Pass:
     """Progress of one pass."""

@@ -54,7 +54,7 @@ def plan_pass(
         holds=(),
         class_holds=tuple(telling.news()),
         queue_holds=queue_holds(state, now_us),
-        next_wake_at_us=next_wake_at_us(state, now_us),
+        next_wake_at_us=next_wake_at_us(state, now_us, decided.slots()),
         is_complete=not telling.untold and not decided.not_reached,
     )
 

@@ -53,7 +53,7 @@ class _Plan:
             holds=tuple(holds),
             class_holds=tuple(class_holds[key] for key in sorted(class_holds)),
             queue_holds=queue_holds(self.state, self.now_us),
-            next_wake_at_us=next_wake_at_us(self.state, self.now_us),
+            next_wake_at_us=next_wake_at_us(self.state, self.now_us, self.decided.slots()),
         )
 
     def _holds(self) -> tuple[list[Hold], dict[AskKey, ClassHold]]:

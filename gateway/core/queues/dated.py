@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import TypeVar
 
 from gateway.core.queues.definitions import Cohort, DatedChange, Queue, Quota
-from gateway.core.vocabulary import UNLIMITED
 
 Owner = TypeVar("Owner", Queue, Cohort)
 
@@ -30,8 +29,7 @@ def quotas_at(owner: Queue | Cohort, now_us: int) -> tuple[Quota, ...]:
     for change in due:
         pair = (change.flavor, change.resource)
         rows[pair] = _changed(rows.get(pair), change)
-    touched = {(change.flavor, change.resource) for change in due}
-    return tuple(_consistent(row) if pair in touched else row for pair, row in rows.items())
+    return tuple(rows.values())
 
 
 def definitions_at(
@@ -73,10 +71,3 @@ def _changed(row: Quota | None, change: DatedChange) -> Quota:
         borrowing_limit=row.borrowing_limit if borrowing is None else borrowing,
         lending_limit=row.lending_limit if lending is None else lending,
     )
-
-
-def _consistent(row: Quota) -> Quota:
-    """Read a lending limit above the nominal, as a cut may leave it, as the nominal."""
-    if row.nominal < row.lending_limit < UNLIMITED:
-        return replace(row, lending_limit=row.nominal)
-    return row

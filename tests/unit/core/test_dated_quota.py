@@ -3,7 +3,6 @@
 from gateway.core.queues.dated import definitions_at, next_change_us, quotas_at
 from gateway.core.queues.definitions import Cohort, DatedChange, Queue, Quota
 from gateway.core.queues.tree import QuotaTree
-from gateway.core.vocabulary import UNLIMITED
 from tests.builders import a_quota
 
 GPU = ("default", "gpu")
@@ -44,13 +43,20 @@ def test_a_change_of_a_missing_row_creates_it_from_nothing() -> None:
     assert quotas_at(a_queue(change), 1) == (a_quota(8), new)
 
 
-def test_a_lending_limit_above_a_cut_nominal_is_read_as_the_nominal() -> None:
+def test_a_cut_leaves_a_lending_limit_as_it_was() -> None:
+    """A cohort lends its children's quota as well, so its limit may well be above its nominal."""
     queue = a_queue(a_change(1, nominal=2), quota=a_quota(8, lending=6))
-    assert quotas_at(queue, 1) == (a_quota(2, lending=2),)
-    # The limit itself is still the defined one for a later raise.
-    raised = a_queue(a_change(1, nominal=2), a_change(2, nominal=9), quota=a_quota(8, lending=6))
-    assert quotas_at(raised, 2) == (a_quota(9, lending=6),)
-    assert quotas_at(a_queue(a_change(1, nominal=2)), 1) == (a_quota(2, lending=UNLIMITED),)
+    assert quotas_at(queue, 1) == (a_quota(2, lending=6),)
+    lab = Cohort(
+        name="lab",
+        parent="site",
+        quotas=(a_quota(8, lending=4),),
+        changes=(a_change(1, nominal=0),),
+    )
+    owner = Queue(name="owner", cohort="lab", quotas=(a_quota(8),))
+    guest = Queue(name="guest", cohort="site")
+    now = definitions_at((owner, guest), (Cohort(name="site"), lab), 1)
+    assert QuotaTree(*now).available("guest", ("default", "gpu")) == 4
 
 
 def test_a_lending_limit_of_a_row_without_changes_stays_as_defined() -> None:
