@@ -8,6 +8,7 @@ import typer
 from gateway.cli import exits
 from gateway.cli.defining import Name, Quotas, Weight, checked, quota_words, read_quotas, update
 from gateway.cli.options import Output, given
+from gateway.cli.ordering import order
 from gateway.cli.output import Column, Format, show_list, show_one
 from gateway.cli.rules import (
     AgeingWords,
@@ -45,12 +46,13 @@ QUEUE_COLUMNS: "list[Column[QueueView]]" = [
 
 def queue_app() -> typer.Typer:
     """Give the commands below `gateway queue`."""
-    app = typer.Typer(no_args_is_help=True, help="Queues: ls, show, create, set, delete, pause.")
+    app = typer.Typer(no_args_is_help=True, help="Queues: ls, show, order, create, set, delete.")
     for name, command in (
         ("ls", list_queues),
         ("show", show_queue),
         ("create", create_queue),
         ("set", change_queue),
+        ("order", order),
         ("pause", pause_queue),
         ("resume", resume_queue),
         ("delete", delete_queue),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, func, insert, or_, select, update
+from sqlalchemy import Connection, RowMapping, Select, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
@@ -185,24 +185,6 @@ def overdue_waiting(connection: Connection, at_us: int, limit: int) -> Sequence[
         .mappings()
         .all()
     )
-
-
-def position(connection: Connection, job: RowMapping) -> int:
-    """Give a pending job's place in its queue, from 1, in the order of the priority policy."""
-    ahead = or_(
-        jobs.c.priority > job["priority"],
-        (jobs.c.priority == job["priority"]) & (jobs.c.submitted_us < job["submitted_us"]),
-        (jobs.c.priority == job["priority"])
-        & (jobs.c.submitted_us == job["submitted_us"])
-        & (jobs.c.id < job["id"]),
-    )
-    count = select(func.count()).where(
-        jobs.c.queue == job["queue"],
-        jobs.c.state == JobState.PENDING,
-        ~jobs.c.is_quarantined,
-        ahead,
-    )
-    return int(connection.execute(count).scalar_one()) + 1
 
 
 def count_by_state(connection: Connection) -> dict[tuple[str, str], int]:

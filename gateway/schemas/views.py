@@ -173,6 +173,8 @@ class ExplainView(View):
     position: int | None = None
     """Place in its queue, from 1; None unless pending."""
     jobs_ahead: int | None = None
+    gpus_ahead: int | None = None
+    """GPUs that the jobs ahead ask for in all."""
     estimate: str = ""
     """When it may start and on what basis, or that no basis exists."""
     serial: int

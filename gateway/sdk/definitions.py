@@ -1,6 +1,6 @@
 """What admins define: read by all, changed by admins, guarded by version."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
@@ -21,6 +21,8 @@ from gateway.schemas.definitions import (
     QueueSpec,
     QueueView,
 )
+from gateway.schemas.order import OrderEntry, OrderPage
+from gateway.sdk.pages import pages
 from gateway.sdk.transport import Call, Wire, read_answer
 
 Spec = TypeVar("Spec", QueueSpec, CohortSpec, FlavorSpec, PriorityClassSpec)
@@ -88,6 +90,16 @@ class Queues(Definitions[QueueSpec, QueueView]):
     def resume(self, name: str) -> QueueView:
         """Admit from a queue again; twice is fine."""
         return self._verb(name, "resume")
+
+    def order(self, name: str, *, limit: int = 100) -> OrderPage:
+        """Give those who come next in a queue with every term of their order."""
+        call = Call(method="GET", path=f"{self._path(name)}/order", params={"limit": limit})
+        return read_answer(OrderPage, self._wire.send(call).content)
+
+    def ranked(self, name: str) -> Iterator[OrderEntry]:
+        """Give everybody who waits in a queue, first those who come next."""
+        for page in pages(self._wire, f"{self._path(name)}/order", OrderPage):
+            yield from page.items
 
     def _verb(self, name: str, verb: str) -> QueueView:
         path = f"{self._path(name)}:{verb}"

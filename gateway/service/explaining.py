@@ -10,13 +10,13 @@ from gateway.core.vocabulary import (
     StopOutcome,
 )
 from gateway.db import attempts as attempt_rows
-from gateway.db import jobs as job_rows
 from gateway.db.engine import Connection, Row
 from gateway.db.reasons import get_class_hold, get_queue_hold
 from gateway.schemas.base import instant
 from gateway.schemas.views import CauseView, ExplainView, QuotaStepView
 from gateway.service.context import Caller, Gateway
 from gateway.service.jobs import find_visible
+from gateway.service.ordering import place_in_line
 
 NO_BASIS = "no estimate: jobs ahead have no run limit and there is no history yet"
 
@@ -28,6 +28,9 @@ def explain(gateway: Gateway, caller: Caller, job_id: str) -> ExplainView:
         state = JobState(job["state"])
         answer = _waiting if state in WAITING_STATES else _under_way
         fields = answer(connection, job)
+    # Outside of the transaction: the order is read by another one.
+    if state is JobState.PENDING and not job["is_quarantined"]:
+        fields |= _standing(gateway, job)
     return ExplainView(job_id=job["uid"], name=job["name"], state=state, **fields)
 
 
@@ -57,8 +60,16 @@ def _waiting(connection: Connection, job: Row) -> dict[str, Any]:
         return _plainly(job, Reason.QUARANTINED, job["message"], verb)
     if job["state"] == JobState.HELD:
         return _plainly(job, Reason.HELD, "it is held", f"gateway release {job['uid']}")
-    place = job_rows.position(connection, job)
-    return {**_in_line(connection, job), "position": place, "jobs_ahead": place - 1}
+    return _in_line(connection, job)
+
+
+def _standing(gateway: Gateway, job: Row) -> dict[str, Any]:
+    """Give a job's place in its queue; nothing when it was started meanwhile."""
+    place = place_in_line(gateway, job["queue"], job["id"])
+    if place is None:
+        return {}
+    position, gpus_ahead = place
+    return {"position": position, "jobs_ahead": position - 1, "gpus_ahead": gpus_ahead}
 
 
 def _in_line(connection: Connection, job: Row) -> dict[str, Any]:

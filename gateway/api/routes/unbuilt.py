@@ -18,7 +18,6 @@ ROUTES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("/reservations", EVERY),
     (f"/reservations/{NAME}", EVERY),
     (f"/queues/{NAME}:drain", EVERY),
-    (f"/queues/{NAME}/order", EVERY),
     (f"/queues/{NAME}/shares", EVERY),
     ("/shares", EVERY),
     (f"/nodes/{NAME}:drain", EVERY),

@@ -60,7 +60,7 @@ def test_every_promised_route_is_there() -> None:
         *("/jobs/{job_id}/attempts", "/jobs/{job_id}/assignments", "/jobs/{job_id}/logs"),
         *("/queues", "/queues/{name}", "/queues/{name}:pause", "/queues/{name}:resume"),
         *("/cohorts", "/cohorts/{name}", "/flavors", "/flavors/{name}", "/definitions"),
-        *("/priority-classes", "/priority-classes/{name}"),
+        *("/priority-classes", "/priority-classes/{name}", "/queues/{name}/order"),
         *("/nodes", "/nodes/{name}", "/nodes/{name}:cordon", "/nodes/{name}:uncordon"),
         *("/devices", "/devices/{device_id}", "/events", "/whoami"),
         *("/healthz", "/readyz", "/metrics"),

@@ -1,0 +1,60 @@
+"""Orders and shares by REST, SDK and the command line, against a real server."""
+
+import json
+
+from gateway.core.vocabulary import JobState
+from tests.acceptance.cli.conftest import Command
+from tests.acceptance.conftest import Served
+
+
+def fill(served: Served) -> None:
+    """Let one gang take the whole fleet."""
+    served.world.until(served.world.submit(name="first", workers=1), JobState.RUNNING)
+
+
+def test_a_queue_shows_who_comes_when(served: Served, gateway: Command) -> None:
+    fill(served)
+    for name, priority in (("low", 1), ("high", 7)):
+        served.world.submit(name=name, priority=priority)
+    served.world.decide()
+    shown = gateway("queue", "order", "default")
+    assert shown.code == 0, shown.err
+    lines = shown.out.splitlines()
+    assert lines[0].split()[:6] == ["POS", "ID", "NAME", "USER", "GPUS", "PRIO"]
+    assert [line.split()[2] for line in lines[1:]] == ["high", "low"]
+    assert "GangDoesNotFit" in lines[1]
+    assert shown.err.startswith("2 waiting in queue default; order priority, best_effort, list ")
+
+
+def test_wide_and_data_tell_everything(served: Served, gateway: Command) -> None:
+    fill(served)
+    served.world.submit(name="later", not_before_at="2030-01-31T18:00:00Z")
+    wide = gateway("queue", "order", "default", "-o", "wide").out
+    assert "not before 2030-01-31T18:00:00+00:00" in wide
+    page = json.loads(gateway("queue", "order", "default", "-o", "json").out)
+    assert (page["total"], page["policy"], page["items"][0]["name"]) == (1, "priority", "later")
+    assert page["items"][0]["reason"] == "NotBefore"
+    ids = gateway("queue", "order", "default", "-o", "name").out
+    assert ids.strip() == page["items"][0]["job_id"]
+    assert gateway("queue", "order", "nowhere").code == 4
+
+
+def test_a_list_has_a_number_that_changes_with_it(served: Served) -> None:
+    fill(served)
+    http = served.http()
+    served.world.submit(name="one")
+    first = http.get("/queues/default/order")
+    assert first.headers["ETag"] == f'"{first.json()["list_serial"]}"'
+    assert http.get("/queues/default/order").headers["ETag"] == first.headers["ETag"]
+    served.world.submit(name="two")
+    assert http.get("/queues/default/order").headers["ETag"] != first.headers["ETag"]
+
+
+def test_the_sdk_walks_through_all_pages(served: Served) -> None:
+    fill(served)
+    for number in range(4):
+        served.world.submit(name=f"job-{number}")
+    client = served.sdk()
+    assert [each.position for each in client.queues.ranked("default")] == [1, 2, 3, 4]
+    page = client.queues.order("default", limit=2)
+    assert (len(page.items), bool(page.next_cursor)) == (2, True)
