@@ -9,7 +9,7 @@ from gateway.cli.session import client
 from gateway.cli.terminal import age, clean
 
 if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
-    from gateway.schemas.views import ExplainView, QuotaStepView
+    from gateway.schemas.views import ExplainView, PlanView, QuotaStepView
 
 
 def explain(job: JobId, namespace: Namespace = None, output: Output = Format.TABLE) -> None:
@@ -25,15 +25,22 @@ def explain(job: JobId, namespace: Namespace = None, output: Output = Format.TAB
 def explanation_lines(answer: "ExplainView") -> list[str]:
     """Give the answer as lines of text; what is not known has none."""
     told = [
-        ("reason", answer.reason),
-        *(("cause", cause.detail) for cause in answer.causes),
-        *(("quota", _quota_words(step)) for step in answer.quota_path),
-        ("position", _position_words(answer)),
-        *(("unblock", words) for words in answer.unblock),
+        *why_lines(answer),
         ("estimate", answer.estimate),
         ("as of", _decided_words(answer)),
     ]
     return [answer.summary, *(f"{label:<11}{words}" for label, words in told if words)]
+
+
+def why_lines(answer: "ExplainView | PlanView") -> list[tuple[str, str]]:
+    """Say why a job waits, or would wait, as labels with words."""
+    return [
+        ("reason", answer.reason or ""),
+        *(("cause", cause.detail) for cause in answer.causes),
+        *(("quota", _quota_words(step)) for step in answer.quota_path),
+        ("position", _position_words(answer)),
+        *(("unblock", words) for words in answer.unblock),
+    ]
 
 
 def _quota_words(step: "QuotaStepView") -> str:
@@ -43,7 +50,7 @@ def _quota_words(step: "QuotaStepView") -> str:
     )
 
 
-def _position_words(answer: "ExplainView") -> str:
+def _position_words(answer: "ExplainView | PlanView") -> str:
     if answer.position is None:
         return ""
     return f"{answer.position} in its queue, {answer.jobs_ahead} ahead"

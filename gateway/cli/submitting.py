@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gateway.cli import exits
+from gateway.cli.explaining import why_lines
 from gateway.cli.jobs import COLUMNS, POLL_SECONDS, find, print_lines
 from gateway.cli.options import DryRun, Namespace, Output, detaching, given
 from gateway.cli.output import Format, show_list, show_one
 from gateway.cli.session import client
+from gateway.cli.terminal import cores, gibibytes
 
 if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
+    from gateway.schemas.views import ChargeView, PlanView
     from gateway.sdk import JobHandle
 
 
@@ -107,9 +110,30 @@ def _plan(documents: Iterable[Any], said: dict[str, Any], output: Format) -> Non
             ("pods", answer.pods),
             ("gpus", answer.gpus),
             ("nics", answer.rdma),
+            *plan_lines(answer),
             ("stored", "nothing (dry run)"),
         ]
         show_one(answer, lines, output)
+
+
+def plan_lines(answer: "PlanView") -> list[tuple[str, object]]:
+    """Say whether a job would start and where, else why not."""
+    lines: list[tuple[str, object]] = [("outcome", answer.summary)]
+    for pod in answer.placements:
+        devices = " ".join(device.name for device in pod.devices) or "no devices"
+        words = f"{pod.pod_set} {pod.index}  {pod.node}  {devices}  (flavor {pod.flavor})"
+        lines.append((f"rank {pod.rank}", words))
+    charged = (f"{row.flavor}/{row.resource}={_amount(row)}" for row in answer.charges)
+    return [
+        *lines,
+        ("charges", " ".join(charged)),
+        *why_lines(answer),
+    ]
+
+
+def _amount(row: "ChargeView") -> str:
+    words = {"cpu": cores, "memory": gibibytes}
+    return words.get(row.resource, str)(row.amount)
 
 
 def _submit(

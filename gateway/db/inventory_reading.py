@@ -3,7 +3,7 @@
 Reading only; `gateway.db.fleet` writes. What another tenant may see is decided by the service.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,6 +94,20 @@ def list_devices(connection: Connection, query: DeviceQuery) -> Sequence[Row]:
     if query.after is not None:
         statement = statement.where(tuple_(*place) > query.after)
     return connection.execute(statement).mappings().all()
+
+
+def devices_on(
+    connection: Connection, node_ids: Collection[int]
+) -> dict[tuple[int, str, int], Row]:
+    """Give the devices of these nodes by (node, kind, ordinal)."""
+    found = connection.execute(select(devices).where(devices.c.node_id.in_(node_ids))).mappings()
+    return {(row["node_id"], row["kind"], row["ordinal"]): row for row in found}
+
+
+def names_of(connection: Connection, node_ids: Collection[int]) -> dict[int, str]:
+    """Give nodes' names by id."""
+    statement = select(nodes.c.id, nodes.c.name).where(nodes.c.id.in_(node_ids))
+    return {row.id: row.name for row in connection.execute(statement)}
 
 
 def get_device(connection: Connection, device_id: int) -> Row | None:

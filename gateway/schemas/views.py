@@ -182,14 +182,50 @@ class ExplainView(View):
     decided_at: Timestamp | None = None
 
 
+class PlannedPod(View):
+    """Where a pod would run."""
+
+    pod_set: str
+    index: int
+    rank: int
+    node: str
+    flavor: str
+    devices: tuple[DeviceRef, ...]
+
+
+class ChargeView(View):
+    """What an admission takes of a queue's quota."""
+
+    flavor: str
+    resource: str
+    amount: int
+
+
 class PlanView(View):
-    """Answer of a dry run: the normal form, and nothing stored."""
+    """Answer of a dry run: whether it would start now, where, else why not; nothing is stored."""
 
     spec: JsonObject
     queue: str
     pods: int
     gpus: int
     rdma: int
+    starts_now: bool = False
+    """Whether the next cycle would start it, those before it in the order served first."""
+    summary: str = ""
+    """One sentence."""
+    placements: tuple[PlannedPod, ...] = ()
+    """By rank; empty when it would not start."""
+    charges: tuple[ChargeView, ...] = ()
+    reason: Reason | None = None
+    """Why it would wait; the fields below say it in full, as explain does."""
+    causes: tuple[CauseView, ...] = ()
+    quota_path: tuple[QuotaStepView, ...] = ()
+    limiting: str = ""
+    unblock: tuple[str, ...] = ()
+    position: int | None = None
+    """Place that it would take in its queue, from 1; None for a held job."""
+    jobs_ahead: int | None = None
+    gpus_ahead: int | None = None
 
 
 class BatchItem(View):

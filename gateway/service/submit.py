@@ -16,6 +16,7 @@ from gateway.service.choosing import queue_of, resolve
 from gateway.service.context import Caller, Gateway
 from gateway.service.feasibility import require_possible
 from gateway.service.gangs import request_of, totals_of
+from gateway.service.previewing import preview
 from gateway.service.rationing import Room
 from gateway.service.storing import Submitted, name_taken, store
 
@@ -73,7 +74,7 @@ def submit_batch(
 
 
 def plan(gateway: Gateway, caller: Caller, spec: JobSpec) -> PlanView:
-    """Check a submission as `submit` does, and store nothing."""
+    """Check a submission as `submit` does, say what would become of it, and store nothing."""
     _check(gateway, caller, alone(spec), None)
     with gateway.database.read() as connection:
         book = gateway.remembered.queues(connection, read_generation(connection))
@@ -90,6 +91,7 @@ def plan(gateway: Gateway, caller: Caller, spec: JobSpec) -> PlanView:
         pods=pods,
         gpus=gpus,
         rdma=rdma,
+        **preview(gateway, caller, resolved, book.classes.get(resolved.priority_class, 0)),
     )
 
 

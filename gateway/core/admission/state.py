@@ -6,6 +6,7 @@ to skip work may never alter a plan; a state made afresh from the same rows deci
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -146,6 +147,26 @@ class State:
             ask = new_ask(scene.tree, scene.flavors, queue, (key[1], request))
             self.asks[key] = ask
         return ask
+
+    def fork(self) -> "State":
+        """Give a second state over the same lines, quota and room, for one question.
+
+        A pass over it puts quota and room back, and what it learns not to fit stays with it.
+        """
+        other = copy(self)
+        asks = {key: replace(ask) for key, ask in self.asks.items()}
+        vars(other).update(
+            classes=dict(self.classes),
+            asks=asks,
+            live={name: set(keys) for name, keys in self.live.items()},
+            told=dict(self.told),
+            _freed=set(self._freed),
+            _refused={
+                root: [asks[ask.queue.name, ask.class_id] for ask in refused]
+                for root, refused in self._refused.items()
+            },
+        )
+        return other
 
     def bury(self, asks: Iterable[Ask]) -> None:
         """Remember that these do not fit, until something of their kind changes."""

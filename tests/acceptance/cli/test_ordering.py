@@ -1,8 +1,12 @@
 """Orders and shares by REST, SDK and the command line, against a real server."""
 
 import json
+from pathlib import Path
+
+import yaml
 
 from gateway.core.vocabulary import JobState
+from tests.acceptance.api.bodies import a_manifest
 from tests.acceptance.cli.conftest import Command
 from tests.acceptance.conftest import Served
 
@@ -58,3 +62,22 @@ def test_the_sdk_walks_through_all_pages(served: Served) -> None:
     assert [each.position for each in client.queues.ranked("default")] == [1, 2, 3, 4]
     page = client.queues.order("default", limit=2)
     assert (len(page.items), bool(page.next_cursor)) == (2, True)
+
+
+def test_a_dry_run_shows_where_a_job_would_start(
+    served: Served, gateway: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "train.yaml"
+    path.write_text(yaml.safe_dump(a_manifest(gpu=2)))
+    ran = gateway("submit", str(path), "--dry-run")
+    assert ran.code == 0, ran.err
+    assert "would start now: 1 pod on dgx-h100-0" in ran.out
+    assert "rank 0    Master 0  dgx-h100-0  " in ran.out
+    assert "mlx5_0" in ran.out
+    assert "default/cpu=4 default/gpu=2 default/memory=16Gi" in ran.out
+    fill(served)
+    waits = gateway("submit", str(path), "--dry-run").out
+    assert "would wait in queue default: 2 of 2 nodes: fewer than 2 free GPUs" in waits
+    assert "GangDoesNotFit" in waits
+    told = served.sdk().plan(path)
+    assert (told.starts_now, told.position, bool(told.unblock)) == (False, 1, True)
