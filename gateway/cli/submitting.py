@@ -124,11 +124,8 @@ def plan_lines(answer: "PlanView") -> list[tuple[str, object]]:
         words = f"{pod.pod_set} {pod.index}  {pod.node}  {devices}  (flavor {pod.flavor})"
         lines.append((f"rank {pod.rank}", words))
     charged = (f"{row.flavor}/{row.resource}={_amount(row)}" for row in answer.charges)
-    return [
-        *lines,
-        ("charges", " ".join(charged)),
-        *why_lines(answer),
-    ]
+    lines += [("charges", " ".join(charged)), *why_lines(answer)]
+    return [(label, words) for label, words in lines if words]
 
 
 def _amount(row: "ChargeView") -> str:
