@@ -32,15 +32,21 @@ def fill(room: Room, ask: Ask, rows: Int64 | None, used: Ours) -> list[PodPlace]
         rows: the only nodes to use, in order; None for all.
         used: nodes that the gang uses already.
     """
-    view = room.view(ask)
+    return fill_view(room, room.view(ask), ask, (rows, used))
+
+
+def fill_view(
+    room: Room, view: View, ask: Ask, places: tuple[Int64 | None, Ours]
+) -> list[PodPlace] | None:
+    """Do the same where the pod set's view is at hand."""
     if ask.spread:
-        chosen = list(_spread(room, view, used, ask.count))
+        chosen = list(_spread(room, view, places[1], ask.count))
     else:
-        chosen = _nodes(room, view, (rows, used), ask.count)
-    places: list[PodPlace] = []
+        chosen = _nodes(room, view, places, ask.count)
+    found: list[PodPlace] = []
     for row, count in chosen:
-        places += room.take_pods(row, ask.fits, count)
-    return places if len(places) == ask.count else None
+        found += room.take_pods(row, ask.fits, count)
+    return found if len(found) == ask.count else None
 
 
 def _spread(room: Room, view: View, used: Ours, count: int) -> Iterator[tuple[int, int]]:
@@ -71,7 +77,7 @@ def _nodes(
     """Give nodes with numbers of pods, in the order in which they are filled."""
     rows, used = places
     if rows is None:
-        return _picks(view.pods.copy(), _ours_first(room.fullness, sorted(used)), count)
+        return _picks(view.pods, _ours_first(room.fullness, sorted(used)), count)
     own = [index for index, row in enumerate(rows.tolist()) if row in used] if used else []
     picks = _picks(view.pods[rows], _ours_first(room.fullness[rows], own), count)
     return [(int(rows[index]), pods) for index, pods in picks]
@@ -88,6 +94,10 @@ def _ours_first(fullness: Int64, own: list[int]) -> Int64:
 def _picks(pods: Int32, order: Int64, missing: int) -> list[tuple[int, int]]:
     """Give the first node that can take all that is missing, else those that can take most."""
     chosen: list[tuple[int, int]] = []
+    if missing == 1 and len(pods):
+        # Most pod sets are of one pod, so they need not look for the node that can take most.
+        best = int(np.where(pods > 0, order, NEVER).argmin())
+        return [(best, 1)] if pods[best] else []
     while missing and len(pods):
         most = int(pods[pods.argmax()])
         if not most:
@@ -98,6 +108,7 @@ def _picks(pods: Int32, order: Int64, missing: int) -> list[tuple[int, int]]:
         (largest,) = (pods == most).nonzero()
         taken = largest[_least(order[largest], missing // most)]
         chosen += [(index, most) for index in taken.tolist()]
+        pods = pods.copy()
         pods[taken] = 0
         missing -= most * len(taken)
     return chosen

@@ -169,10 +169,16 @@ class Room:
 
     def has_room(self, ask: Ask) -> bool:
         """Whether a pod set alone fits; cheap to answer with no."""
+        return self.roomy(ask) is not None
+
+    def roomy(self, ask: Ask) -> View | None:
+        """Give where pods of a set fit now, if all of them do when they are alone."""
         known = self._views.known(ask.fits, ask.allowed, ask.label)
-        if known is None and self.most(ask.fits) < ask.count:
-            return False
-        return (known or self.view(ask)).total >= ask.count
+        if known is None:
+            if self.most(ask.fits) < ask.count:
+                return None
+            known = self.view(ask)
+        return known if known.total >= ask.count else None
 
     def level(self, label: str) -> Level:
         """Give the domains of one node label."""

@@ -11,19 +11,23 @@ import numpy as np
 
 from gateway.core.devices.fleet import Int64
 from gateway.core.placing.attempts import Ask, Attempt
-from gateway.core.placing.filling import fill
+from gateway.core.placing.filling import fill, fill_view
 from gateway.core.placing.levels import NO_DOMAIN
 from gateway.core.placing.room import PodPlace, Room
 from gateway.core.placing.views import View
 
 GangPlaces = dict[str, list[PodPlace]]
 """Places by pod set name, in order of pod index."""
+ANYWHERE: tuple[None, frozenset[int]] = (None, frozenset())
+"""No domain to keep to, and no node that the gang uses already."""
 Area = Mapping[str, Int64]
 """The nodes of the chosen domain, by required level."""
 
 
 def place(room: Room, attempt: Attempt) -> GangPlaces | None:
     """Take room for every pod of a gang, or for none."""
+    if len(attempt.asks) == 1 and not attempt.levels:
+        return _place_alone(room, attempt.asks[0])
     if not all(room.has_room(ask) for ask in attempt.asks):
         return None
     for area in _areas(room, attempt):
@@ -34,6 +38,14 @@ def place(room: Room, attempt: Attempt) -> GangPlaces | None:
         if places is not None:
             return places
     return None
+
+
+def _place_alone(room: Room, ask: Ask) -> GangPlaces | None:
+    """Place a gang of one pod set that may go anywhere, which most gangs are: nothing to search."""
+    view = room.roomy(ask)
+    # With room for all pods somewhere, filling one node after the other finds it.
+    found = None if view is None else fill_view(room, view, ask, ANYWHERE)
+    return None if found is None else {ask.name: found}
 
 
 def _areas(room: Room, attempt: Attempt) -> Iterator[Area]:

@@ -190,6 +190,9 @@ class QuotaTree:
         self._restate(balance, balance.used, amount)
 
     def _restate(self, balance: Balance, used: int, wanted: int) -> None:
+        if not self._protected and not wanted:
+            balance.add(used - balance.used)
+            return
         self._protected += bool(wanted) - bool(balance.wanted)
         balance.restate(used, wanted)
 
