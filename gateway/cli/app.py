@@ -19,6 +19,7 @@ from gateway.cli import (
     priority_classes,
     queues,
     server,
+    sharing,
     submitting,
 )
 from gateway.cli.session import SESSION, client
@@ -67,7 +68,7 @@ def build() -> typer.Typer:
     for name, command in (
         ("apply", configuration.apply),
         ("export", configuration.export),
-        ("share", configuration.share),
+        ("share", sharing.share),
         ("whoami", whoami),
         ("completion", completion),
     ):

@@ -1,22 +1,16 @@
-"""Commands on all definitions at once: apply, export, share."""
+"""Commands on all definitions at once: apply, export."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from gateway.cli import exits
 from gateway.cli.defining import checked
 from gateway.cli.options import DryRun, Output
-from gateway.cli.output import Format, console, show_data, show_list
-from gateway.cli.queues import QUEUE_COLUMNS
+from gateway.cli.output import Format, show_data
 from gateway.cli.session import client
 from gateway.errors import GatewayError, MalformedBody, NotFound
-
-if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
-    from gateway.schemas.definitions import UsageRow
-
-MOST_BAR = 30
 
 
 def apply(
@@ -92,23 +86,3 @@ def export(output: Output = Format.YAML) -> None:
     """Print queues, cohorts and flavors in the form that `apply` takes."""
     found = client().definitions.export().model_dump(mode="json", exclude_none=True)
     show_data(found, Format.JSON if output is Format.JSON else Format.YAML)
-
-
-def share(output: Output = Format.TABLE) -> None:
-    """Show who uses how much of what they own, queue by queue."""
-    queues = client().queues.list()
-    if output is not Format.TABLE:
-        show_list(queues, QUEUE_COLUMNS, output, name="name")
-        return
-    bars = [_bar(queue.name, row) for queue in queues for row in queue.usage]
-    for bar in bars:
-        console().print(bar, markup=False)
-    if not bars:
-        exits.say("no queue has quota; everything is shared without limits")
-
-
-def _bar(queue: str, row: "UsageRow") -> str:
-    # Borrowing takes use above what is owned; the bar stays full and the figures tell how far.
-    filled = min(MOST_BAR, MOST_BAR * row.used // max(1, row.nominal))
-    bar = "#" * filled + "." * (MOST_BAR - filled)
-    return f"{queue:<16} {row.flavor}/{row.resource:<10} [{bar}] {row.used}/{row.nominal}"

@@ -1,5 +1,7 @@
 """What REST answers about order and shares: who comes when in a queue, who has how much of what."""
 
+from typing import Literal
+
 from gateway.core.vocabulary import Reason
 from gateway.schemas.base import Page, Timestamp, View
 
@@ -57,3 +59,40 @@ class OrderPage(Page):
     total: int
     """How many wait."""
     items: tuple[OrderEntry, ...]
+
+
+class ShareRow(View):
+    """One (flavor, resource) of a queue or cohort, in base units; None is no limit."""
+
+    flavor: str
+    resource: str
+    nominal: int
+    subtree: int | None
+    """Own nominal with what the nodes below lend upwards."""
+    used: int
+    borrowed: int
+    available: int | None
+    """What may still be taken; negative after a cut."""
+    entitlement: int | None
+    """What its weight gives it of what its cohort can lend, beside what it keeps for itself."""
+
+
+class ShareNode(View):
+    """One queue or cohort of the tree."""
+
+    name: str
+    kind: Literal["queue", "cohort"]
+    parent: str | None
+    depth: int
+    weight: int
+    share: float
+    """Of what its cohort can hold, over its weight, by the scarcest resource; lower comes first."""
+    resource: str
+    """The scarcest one."""
+    rows: tuple[ShareRow, ...]
+
+
+class SharesView(View):
+    """Who has how much of what: every node after its parent, siblings by name."""
+
+    nodes: tuple[ShareNode, ...]

@@ -21,7 +21,7 @@ from gateway.schemas.definitions import (
     QueueSpec,
     QueueView,
 )
-from gateway.schemas.order import OrderEntry, OrderPage
+from gateway.schemas.order import OrderEntry, OrderPage, SharesView
 from gateway.sdk.pages import pages
 from gateway.sdk.transport import Call, Wire, read_answer
 
@@ -100,6 +100,11 @@ class Queues(Definitions[QueueSpec, QueueView]):
         """Give everybody who waits in a queue, first those who come next."""
         for page in pages(self._wire, f"{self._path(name)}/order", OrderPage):
             yield from page.items
+
+    def shares(self, name: str | None = None) -> SharesView:
+        """Give who has how much of what: of the tree that a queue is in, or of all."""
+        path = "/shares" if name is None else f"{self._path(name)}/shares"
+        return read_answer(SharesView, self._wire.send(Call(method="GET", path=path)).content)
 
     def _verb(self, name: str, verb: str) -> QueueView:
         path = f"{self._path(name)}:{verb}"

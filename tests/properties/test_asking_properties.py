@@ -1,4 +1,4 @@
-"""What a job would meet if it were submitted is what it meets once it is; asking changes nothing."""
+"""What a job would meet if submitted is what it meets once it is; asking changes nothing."""
 
 from typing import Any
 

@@ -18,8 +18,6 @@ ROUTES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("/reservations", EVERY),
     (f"/reservations/{NAME}", EVERY),
     (f"/queues/{NAME}:drain", EVERY),
-    (f"/queues/{NAME}/shares", EVERY),
-    ("/shares", EVERY),
     (f"/nodes/{NAME}:drain", EVERY),
     ("/devices", ("POST",)),
     (f"/devices/{DEVICE}", ("PUT", "DELETE")),

@@ -81,3 +81,24 @@ def test_a_dry_run_shows_where_a_job_would_start(
     assert "GangDoesNotFit" in waits
     told = served.sdk().plan(path)
     assert (told.starts_now, told.position, bool(told.unblock)) == (False, 1, True)
+
+
+def test_shares_are_drawn_for_one_tree_or_all(served: Served, gateway: Command) -> None:
+    root = {"caller": "root"}
+    assert gateway("cohort", "create", "lab", **root).code == 0
+    for name, weight in (("research", "1"), ("product", "3")):
+        quota = ("--cohort", "lab", "--weight", weight, "--quota", "default/gpu=8")
+        assert gateway("queue", "create", name, *quota, **root).code == 0
+    served.world.until(
+        served.world.submit(name="wide", queue="research", gpu=6, workers=1), JobState.RUNNING
+    )
+    drawn = gateway("share", "research").out
+    assert "  research (queue)" in drawn
+    assert "12/8 +4, entitled 4" in drawn
+    assert "share 0.25 by gpu" in drawn
+    assert "default (queue)" not in drawn
+    assert "default (queue)" in gateway("share").out
+    assert gateway("share", "nowhere").code == 4
+    told = json.loads(gateway("share", "product", "-o", "json").out)
+    assert [node["name"] for node in told["nodes"]] == ["lab", "product", "research"]
+    assert told["nodes"][1]["rows"][0]["entitlement"] == 12

@@ -222,8 +222,6 @@ def test_labels_may_hold_what_kubernetes_allows(terminal: Terminal) -> None:
         (["node", "ls"], page(NODE), "1.5"),
         (["node", "ls"], page({**NODE, "is_present": False}), "absent"),
         (["node", "show", "n1", "-o", "json"], ok(NODE), '"gpus_free": 3'),
-        (["share"], page({**QUEUE, "usage": [USED]}), f"default/gpu        [{'#' * 30}] 12/8"),
-        (["share", "-o", "json"], page({**QUEUE, "usage": [USED]}), '"borrowed": 4'),
     ],
 )
 def test_each_command_shows_what_it_is_for(
@@ -232,23 +230,6 @@ def test_each_command_shows_what_it_is_for(
     ran = terminal(*words, answers=(answer,))
     assert ran.code == 0, ran.err
     assert shown in ran.out
-
-
-@pytest.mark.parametrize(
-    ("used", "nominal", "bar"),
-    [(0, 8, "." * 30), (4, 8, "#" * 15 + "." * 15), (9, 8, "#" * 30), (3, 0, "#" * 30)],
-)
-def test_a_bar_is_as_long_as_the_share_and_never_longer(
-    terminal: Terminal, used: int, nominal: int, bar: str
-) -> None:
-    row = {**USED, "used": used, "nominal": nominal}
-    ran = terminal("share", answers=(page({**QUEUE, "usage": [row]}),))
-    assert f"[{bar}] {used}/{nominal}" in ran.out
-
-
-def test_without_quota_there_is_nothing_to_share(terminal: Terminal) -> None:
-    ran = terminal("share", answers=(page(QUEUE),))
-    assert (ran.out, ran.err) == ("", "no queue has quota; everything is shared without limits\n")
 
 
 @pytest.mark.parametrize(
