@@ -5,6 +5,7 @@ Applying a row twice is harmless. Nothing here asks for rows; the service brings
 """
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import NamedTuple
 
 from gateway.core.admission.snapshots import class_ids_of, setting_of, snapshot_of
@@ -171,17 +172,8 @@ class Mirror:
             self.state.move(*self._inventory.change(is_complete=self.is_inventory_complete))
 
 
+_WANTED = attrgetter(*NewJob._fields)
+
+
 def _new_job(job: JobRow) -> NewJob:
-    return NewJob(
-        job_id=job.job_id,
-        version=job.version,
-        queue=job.queue,
-        class_id=job.class_id,
-        user=job.user,
-        priority=job.priority,
-        rank=job.rank,
-        submitted_us=job.submitted_us,
-        eligible_us=job.eligible_us,
-        deadline_us=job.deadline_us,
-        expected_seconds=job.expected_seconds,
-    )
+    return NewJob._make(_WANTED(job))

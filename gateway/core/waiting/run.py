@@ -16,7 +16,10 @@ from gateway.core.waiting.table import JobTable
 
 Entry = tuple[int, int, int, int]
 """(key, instant of submission, job, slot): sorts in the order of the run."""
-MOST_NEWCOMERS: Final = 512
+LEAST_NEWCOMERS, MOST_NEWCOMERS = 64, 4096
+"""Bounds of the newcomers' list, which may grow to a small part of the run: an entry there takes
+thirty times the memory of a slot in the run, and merging costs what the run is long."""
+NEWCOMERS_PART: Final = 64
 
 
 class SortedRun:
@@ -29,17 +32,17 @@ class SortedRun:
         self._order: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self._start = 0
         self._newcomers: list[Entry] = []
+        self._unsorted: list[NDArray[np.int64]] = []
+        """Jobs that came since anybody looked: a whole load is sorted once, not chunk by chunk."""
 
     def add(self, slots: NDArray[np.int64]) -> None:
         """Take jobs in."""
-        if len(slots) + len(self._newcomers) > MOST_NEWCOMERS:
-            self._merge(slots)
-            return
-        for slot in slots.tolist():
-            insort(self._newcomers, self.entry(slot))
+        self._unsorted.append(slots)
 
     def first(self) -> Entry | None:
         """Give the job that comes first; those that left are forgotten on the way."""
+        if self._unsorted:
+            self._sort()
         order, stages = self._order, self.table.stage
         while self._start < len(order) and stages[order[self._start]] != self.stage:
             self._start += 1
@@ -52,6 +55,8 @@ class SortedRun:
 
     def walk(self) -> Iterator[Entry]:
         """Give all jobs in order."""
+        if self._unsorted:
+            self._sort()
         settled = map(self.entry, self._order[self._start :])
         entries: Iterator[Entry] = settled
         if self._newcomers:
@@ -69,6 +74,16 @@ class SortedRun:
             int(table.job_id[slot]),
             int(slot),
         )
+
+    def _sort(self) -> None:
+        """Put those who came where they belong."""
+        slots, self._unsorted = np.concatenate(self._unsorted), []
+        most = min(MOST_NEWCOMERS, max(LEAST_NEWCOMERS, len(self._order) // NEWCOMERS_PART))
+        if len(slots) + len(self._newcomers) > most:
+            self._merge(slots)
+            return
+        for slot in slots.tolist():
+            insort(self._newcomers, self.entry(slot))
 
     def _merge(self, slots: NDArray[np.int64]) -> None:
         """Sort everything that is still here together."""

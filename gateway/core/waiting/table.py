@@ -5,7 +5,7 @@ it is stale. Slots that nobody needs are given back when the lines are laid out 
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ GONE: Final = -1
 PARKED: Final = -2
 """Waits for an instant before which it must not be considered."""
 _SMALLEST: Final = 64
+_FEW: Final = 16
+"""Fewer jobs are looked up one by one."""
 
 
 class NewJob(NamedTuple):
@@ -98,18 +100,33 @@ class JobTable:
                 return None
         return None if self.stage[slot] == GONE else slot
 
+    def find_all(self, job_ids: Sequence[int]) -> list[int]:
+        """Give the slots of those of these jobs that wait."""
+        if not self.count or not job_ids:
+            return []
+        if len(self._recent) or len(job_ids) < _FEW:
+            found = (self.find(job_id) for job_id in job_ids)
+            return [slot for slot in found if slot is not None]
+        ordered, ids = self.job_id[: self._sorted], np.array(job_ids, dtype=np.int64)
+        slots = np.minimum(np.searchsorted(ordered, ids), self._sorted - 1)
+        here = (ordered[slots] == ids) & (self.stage[slots] != GONE)
+        found_slots: list[int] = slots[here].tolist()
+        return found_slots
+
     def add(self, jobs: Sequence[NewJob]) -> NDArray[np.int64]:
         """Append jobs that do not wait yet; gives their slots, all PARKED."""
         first, self.count = self.count, self.count + len(jobs)
         self._grow()
         slots = slice(first, self.count)
-        columns = list(zip(*jobs, strict=True)) if jobs else []
-        for position, name in enumerate(NewJob._fields[:8]):
-            if columns:
-                self._fill(name, slots, columns[position])
+        for name, values in zip(NewJob._fields, zip(*jobs, strict=True), strict=False):
+            if name in _RARE:
+                # The slots of the few that have it; most columns hold nothing but zeros.
+                rare = ((first + at, value) for at, value in enumerate(values) if value)
+                getattr(self, name).update(rare if any(values) else ())
+            else:
+                getattr(self, name)[slots] = self._coded(name, values)
         self.stage[slots] = PARKED
-        for slot, job in zip(range(first, self.count), jobs, strict=True):
-            self._note(slot, job)
+        self._index(first)
         return np.arange(first, self.count, dtype=np.int64)
 
     def remove(self, slot: int) -> None:
@@ -145,29 +162,29 @@ class JobTable:
     def _has_rare(self) -> bool:
         return any(getattr(self, name) for name in _RARE)
 
-    def _fill(self, name: str, slots: slice, values: Sequence[int | str]) -> None:
-        if name in self.names:
-            values = [self.code(name, str(value)) for value in values]
-        getattr(self, name)[slots] = values
+    def _coded(self, name: str, values: Sequence[Any]) -> Sequence[int]:
+        """Give values as numbers; names that are new get numbers first."""
+        if name not in self.names:
+            return values
+        known = self.names[name]
+        for word in sorted(set(values) - known.keys()):
+            self.code(name, word)
+        return [known[word] for word in values]
 
-    def _note(self, slot: int, job: NewJob) -> None:
-        """Keep what most jobs do not have, and how to find this one."""
-        if job.eligible_us:
-            self.eligible_us[slot] = job.eligible_us
-        if job.deadline_us:
-            self.deadline_us[slot] = job.deadline_us
-        if job.expected_seconds:
-            self.expected_seconds[slot] = job.expected_seconds
+    def _index(self, first: int) -> None:
+        """Remember how to find the jobs from this slot on."""
+        ids = self.job_id[max(0, first - 1) : self.count]
         # Ids mostly grow, so most jobs are found by bisection and need no entry of their own.
-        if self._sorted == slot and (not slot or self.job_id[slot - 1] < job.job_id):
-            self._sorted += 1
-        else:
-            self._recent[job.job_id] = slot
+        if self._sorted == first and (ids[1:] > ids[:-1]).all():
+            self._sorted = self.count
+            return
+        slots = range(first, self.count)
+        self._recent.update(zip(self.job_id[first : self.count].tolist(), slots, strict=True))
 
     def _grow(self) -> None:
         if self.count <= len(self.job_id):
             return
-        size = max(self.count, len(self.job_id) + len(self.job_id) // 8)
+        size = max(self.count, len(self.job_id) + len(self.job_id) // 16)
         for name in _COLUMNS:
             column = getattr(self, name)
             larger = np.zeros(size, dtype=column.dtype)
