@@ -4,7 +4,7 @@ Disposable: an empty mirror that is given every row decides exactly what a long-
 Applying a row twice is harmless. Nothing here asks for rows; the service brings them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from gateway.core.admission.types import Policies, Snapshot
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.devices.warm import FleetState
 from gateway.core.jobs.request import RequestClass
-from gateway.core.queues.budgets import Spans
+from gateway.core.queues.budgets import SECOND_US
 from gateway.core.queues.definitions import Cohort, Flavor, Queue
 from gateway.core.resources import GPU
 from gateway.core.vocabulary import JobState
@@ -80,12 +80,12 @@ class MirrorRows(NamedTuple):
     """Rows that changed since the last reading; None where nothing did."""
 
     jobs: tuple[JobRow, ...] = ()
+    waiting: Sequence[NewJob] = ()
+    """Jobs that wait for sure, each id once, as a start from nothing reads them."""
     classes: tuple[ClassRow, ...] = ()
     nodes: tuple[NodeRow, ...] = ()
     devices: tuple[DeviceRow, ...] = ()
     charges: tuple[ChargeRow, ...] = ()
-    spans: dict[str, Spans] | None = None
-    """GPU use of each queue with a budget, as far back as its present window reaches."""
     usage: dict[str, dict[str, int]] | None = None
     """Decayed usage by queue and user, all at one landmark."""
     definitions: DefinitionRows | None = None
@@ -104,20 +104,23 @@ class Mirror:
         self._charges: dict[int, ChargeRow] = {}
         self._gangs: dict[int, int] = {}
         """Live charges by attempt: a gang ends with the last of them."""
+        self._spans: dict[str, dict[int, tuple[int, int, int]]] = {}
+        """GPUs, since and until by charge, of each queue with a budget."""
 
     def apply(self, rows: MirrorRows) -> None:
         """Take changed rows; older state of the same ids is replaced."""
         if rows.definitions is not None:
             self.definitions = rows.definitions
             self.state.define(Definitions(*rows.definitions[1:]))
+            self._watch_budgets()
         self.state.learn({row.class_id: row.request for row in rows.classes})
         self._apply_charges(rows.charges)
-        if rows.spans is not None:
-            self.state.holdings.spans = rows.spans
         if rows.usage is not None:
             self.state.lines.rate_users(rows.usage)
         self._apply_inventory(rows)
         self._apply_jobs(rows.jobs)
+        if rows.waiting:
+            self.state.lines.add(rows.waiting)
 
     def snapshot(self, serial: int) -> Snapshot:
         """Give the present state as a value; equal rows give equal snapshots."""
@@ -138,7 +141,7 @@ class Mirror:
                 self.state.lines.remove(job.job_id)
         self.state.lines.add([_new_job(job) for job in latest if job.waits])
 
-    def _apply_charges(self, charges: Iterable[ChargeRow]) -> None:
+    def _apply_charges(self, charges: Sequence[ChargeRow]) -> None:
         for charge in charges:
             before = self._charges.pop(charge.charge_id, None)
             if before is not None:
@@ -146,6 +149,40 @@ class Mirror:
             if charge.is_live:
                 self._charges[charge.charge_id] = charge
                 self._count(charge, 1)
+            self._note_span(charge)
+        for queue in {charge.queue for charge in charges} & self._spans.keys():
+            self._tell_spans(queue)
+
+    def _watch_budgets(self) -> None:
+        """Keep spans of the queues that have a budget now, and of no others."""
+        watched = {queue.name for queue in self.definitions.queues if queue.budget is not None}
+        self._spans = {name: self._spans.get(name, {}) for name in sorted(watched)}
+        for charge in self._charges.values():
+            self._note_span(charge)
+        self.state.holdings.spans = {}
+        for queue in self._spans:
+            self._tell_spans(queue)
+
+    def _note_span(self, charge: ChargeRow) -> None:
+        spans = self._spans.get(charge.queue)
+        if spans is not None and charge.resource == GPU:
+            span = charge.amount, charge.reserved_us, charge.closed_us
+            spans[charge.charge_id] = span
+
+    def _tell_spans(self, queue: str) -> None:
+        """Hand a queue's spans to the state, without those that ended a whole window ago.
+
+        Now is not before the last release, so no clock is needed to know them.
+        """
+        budget = next(each.budget for each in self.definitions.queues if each.name == queue)
+        spans = self._spans[queue]
+        last_us = max((until_us for _, _, until_us in spans.values()), default=0)
+        if budget is not None:
+            start_us = last_us - budget.window_seconds * SECOND_US
+            ended = [key for key, (_, _, until_us) in spans.items() if 0 < until_us <= start_us]
+            for key in ended:
+                del spans[key]
+        self.state.holdings.spans[queue] = tuple(spans.values())
 
     def _count(self, charge: ChargeRow, sign: int) -> None:
         """Count a charge in, or out again."""

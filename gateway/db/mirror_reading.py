@@ -7,15 +7,27 @@ flight as its next horizon and reads every row at or above the last one. Applyin
 harmless. SQLite has one writer, so its counter does the same.
 """
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, or_, select, text
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    and_,
+    false,
+    func,
+    or_,
+    select,
+    text,
+)
 
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.mirror import ChargeRow, ClassRow, DefinitionRows, JobRow, MirrorRows
 from gateway.core.resources import GPU
 from gateway.core.resources.node_rules import Taint
 from gateway.core.vocabulary import DeviceHealth, DeviceKind, JobState
+from gateway.core.waiting.table import NewJob
 from gateway.db.definition_reading import read_definitions
 from gateway.db.engine import Database
 from gateway.db.request_shapes import decode
@@ -29,19 +41,26 @@ from gateway.db.tables import (
     request_classes,
 )
 
+PIECE = 10_000
+"""Waiting jobs that are read at a time."""
 _HORIZON = {
     True: "SELECT write_counter FROM gateway_state",
     False: "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)",
 }
 
 
-def read_changes(database: Database, horizon: int) -> tuple[MirrorRows, int]:
-    """Give rows changed since `horizon` (0 for all) and the horizon to ask with next."""
+def read_changes(
+    database: Database, horizon: int, *, with_jobs: bool = True
+) -> tuple[MirrorRows, int]:
+    """Give rows changed since `horizon` (0 for all) and the horizon to ask with next.
+
+    Without jobs where `read_waiting` brings them.
+    """
     with database.read() as connection:
         following = int(connection.execute(text(_HORIZON[database.is_sqlite])).scalar_one())
         definitions = read_definitions(connection)
         rows = MirrorRows(
-            jobs=_read_jobs(connection, horizon),
+            jobs=_read_jobs(connection, horizon) if with_jobs else (),
             classes=_read_classes(connection, horizon),
             nodes=_read_nodes(connection, horizon),
             devices=_read_devices(connection, horizon),
@@ -52,6 +71,37 @@ def read_changes(database: Database, horizon: int) -> tuple[MirrorRows, int]:
         if rows.nodes and horizon:
             rows = rows._replace(is_inventory_complete=is_inventory_complete(connection))
     return rows, following
+
+
+def read_waiting(database: Database) -> Iterator[Sequence[NewJob]]:
+    """Give everybody who waits, in pieces, for a mirror that starts from nothing.
+
+    Call it after `read_changes`, never before: whoever changes meanwhile is read again from its
+    horizon on, and taking a row twice is harmless.
+    """
+    columns = (
+        jobs.c.id,
+        jobs.c.version,
+        jobs.c.queue,
+        jobs.c.class_id,
+        jobs.c.user_name,
+        jobs.c.priority,
+        jobs.c.rank,
+        jobs.c.submitted_us,
+        jobs.c.eligible_us,
+        jobs.c.deadline_us,
+        jobs.c.expected_seconds,
+    )
+    statement = (
+        select(*columns)
+        .where(jobs.c.state == JobState.PENDING, ~jobs.c.is_quarantined)
+        .order_by(jobs.c.id)
+    )
+    with database.read() as connection:
+        # Streamed, so that a million rows are never in memory at once.
+        streaming = connection.execution_options(stream_results=True, max_row_buffer=PIECE)
+        for piece in streaming.execute(statement).partitions(PIECE):
+            yield cast("Sequence[NewJob]", piece)
 
 
 def _read_jobs(connection: Connection, horizon: int) -> tuple[JobRow, ...]:
@@ -97,9 +147,25 @@ def _class_row(class_id: int, shape: Any) -> ClassRow | None:
         return None
 
 
+def read_spent(database: Database, definitions: DefinitionRows) -> tuple[ChargeRow, ...]:
+    """Give the ended charges that budgets count now, for queues whose budget is new or longer."""
+    with database.read() as connection:
+        budgeted = _closed_in_windows(connection, definitions)
+        return _charge_rows(connection, or_(false(), *budgeted))
+
+
 def _read_charges(
     connection: Connection, horizon: int, definitions: DefinitionRows
 ) -> tuple[ChargeRow, ...]:
+    condition: ColumnElement[bool] = charges.c.xact_id >= horizon
+    if horizon == 0:
+        # Ended charges are most of the table; only those that a budget may still count are read.
+        budgeted = _closed_in_windows(connection, definitions)
+        condition = or_(charges.c.is_live, *budgeted)
+    return _charge_rows(connection, condition)
+
+
+def _charge_rows(connection: Connection, condition: ColumnElement[bool]) -> tuple[ChargeRow, ...]:
     statement = select(
         charges.c.id,
         charges.c.queue,
@@ -110,12 +176,9 @@ def _read_charges(
         charges.c.user_name,
         charges.c.reserved_us,
         func.coalesce(charges.c.closed_us, 0),
-    ).where(charges.c.xact_id >= horizon)
-    if horizon == 0:
-        # Ended charges are most of the table; only those that a budget may still count are read.
-        budgeted = _closed_in_windows(connection, definitions)
-        statement = statement.where(or_(charges.c.is_live, *budgeted))
-    return tuple(ChargeRow(*row) for row in connection.execute(statement))
+        charges.c.attempt_id,
+    ).where(condition)
+    return tuple(ChargeRow._make(row) for row in connection.execute(statement))
 
 
 def _closed_in_windows(

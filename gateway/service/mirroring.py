@@ -1,20 +1,32 @@
 """Keeps the warm mirror up to date, and what submits are judged by."""
 
 from gateway.core.devices.gains import is_alike_when_idle
-from gateway.db.mirror_reading import read_changes
+from gateway.core.mirror import DefinitionRows, MirrorRows
+from gateway.core.queues.definitions import Budget
+from gateway.db.mirror_reading import read_changes, read_spent, read_waiting
 from gateway.service.context import Feasible, Gateway
 
 
 def refresh(gateway: Gateway) -> None:
     """Apply what the database changed; call it under the mirror's lock."""
     state = gateway.mirror
-    rows, horizon = read_changes(gateway.database, state.horizon)
-    known = state.mirror.definitions.generation
-    if state.horizon and rows.definitions and rows.definitions.generation == known:
+    is_cold = state.horizon == 0
+    rows, horizon = read_changes(gateway.database, state.horizon, with_jobs=not is_cold)
+    known = state.mirror.definitions
+    if state.horizon and rows.definitions and rows.definitions.generation == known.generation:
         rows = rows._replace(definitions=None)  # unchanged, so nothing built from them is thrown
+    if rows.definitions and not is_cold and _budgets(rows.definitions) != _budgets(known):
+        spent = read_spent(gateway.database, rows.definitions)
+        rows = rows._replace(charges=(*rows.charges, *spent))
     state.mirror.apply(rows)
+    for piece in read_waiting(gateway.database) if is_cold else ():
+        state.mirror.apply(MirrorRows(waiting=piece))
     state.horizon = horizon
     _remember(gateway)
+
+
+def _budgets(definitions: DefinitionRows) -> dict[str, Budget]:
+    return {queue.name: queue.budget for queue in definitions.queues if queue.budget is not None}
 
 
 def refresh_view(gateway: Gateway) -> Feasible:

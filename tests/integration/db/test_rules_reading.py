@@ -108,7 +108,9 @@ def test_a_charge_remembers_whose_it_is_and_how_long_it_was(database: Database) 
         user="ann",
         reserved_us=NOW_US,
         closed_us=NOW_US + HOUR_US,
+        attempt_id=charge.attempt_id,
     )
+    assert charge.attempt_id > 0
 
 
 def test_a_cold_start_reads_ended_gpu_time_only_where_a_budget_may_count_it(
