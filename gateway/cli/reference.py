@@ -21,7 +21,7 @@ from gateway.errors import GatewayError
 RULE = "|---|---|---|"
 WORDS = (
     *("JobState", "Reason", "EndReason", "PairRule", "Guarantee", "AttemptPhase"),
-    *("OrderPolicy", "Blocking", "WhenCanBorrow"),
+    *("OrderPolicy", "Blocking", "WhenCanBorrow", "LiftKind"),
 )
 """Closed lists that users meet."""
 NOTICE = "<!-- Written by `make docs` from the code; do not edit. -->\n"

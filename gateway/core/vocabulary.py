@@ -126,6 +126,39 @@ class Reason(StrEnum):
     NOT_REACHED = "NotReached"
 
 
+class LiftKind(StrEnum):
+    """What stands in a job's way and can be changed; a set of them lets it start."""
+
+    QUOTA = "quota"
+    """Quota of a node of the tree, raised by an amount."""
+    BORROWING_LIMIT = "borrowing_limit"
+    """Borrowing limit of a node of the tree, raised by an amount."""
+    CAP = "cap"
+    """A cap of a queue, set to an amount."""
+    BUDGET = "budget"
+    """Budget of a queue, set to so many GPU-seconds a window."""
+    RESUME = "resume"
+    """A paused queue is opened."""
+    RELEASE = "release"
+    """The job is held or set aside, and is released."""
+    TIME = "time"
+    """An instant has come, in microseconds since the epoch."""
+    BLOCKING = "blocking"
+    """A strict queue becomes best_effort."""
+    PRIORITY = "priority"
+    """The job's number becomes this one."""
+    ORDER = "order"
+    """The job comes before all others that wait: so many others are held back."""
+    ROOM = "room"
+    """Something in use on a node comes free: devices by ordinal, or an amount."""
+    HEALTH = "health"
+    """A node is back in service."""
+    PAIR = "pair"
+    """The job accepts a looser pair rule."""
+    LAUNCHES = "launches"
+    """Gangs that are reserved already have been launched."""
+
+
 class EndReason(StrEnum):
     """Why an attempt or a job ended."""
 

@@ -161,6 +161,7 @@ def _explanation(hold: ClassHold) -> dict[str, Any]:
         "quota_path": list(map(asdict, hold.quota_path)),
         "limiting": hold.limiting,
         "unblock": list(hold.unblock),
+        "lifts": [list(map(asdict, lifts)) for lifts in hold.lifts],
     }
 
 

@@ -1,10 +1,11 @@
 """What would let a gang start: changes that were tried on a copy of the state, never guessed.
 
 Single changes first; if none is enough, changes are added in a fixed order until the gang fits, and
-those that turn out not to be needed are dropped again. Each sentence admits the gang by itself.
+those that turn out not to be needed are dropped again. Each set admits the gang by itself, if
+nobody comes before it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import accumulate, product
@@ -12,15 +13,24 @@ from itertools import accumulate, product
 from gateway.core.admission.trial import Fit, Scene
 from gateway.core.jobs.request import RequestClass
 from gateway.core.queues.definitions import Queue
-from gateway.core.queues.limits import Shortage, raises_needed
 from gateway.core.resources import GPU, RDMA
-from gateway.core.resources.words import in_words, listed
 from gateway.core.vocabulary import PairRule
 
 MAX_NODES = 16
 """Largest set of nodes that is made minimal by dropping one at a time; larger ones are not told."""
 
 LOOSER = (PairRule.SWITCH, PairRule.NUMA, PairRule.NODE, PairRule.NONE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lack:
+    """What is in use on a node and would have to come free."""
+
+    gpus: int
+    """Mask."""
+    nics: int
+    amounts: tuple[tuple[str, int], ...]
+    """By resource, above 0, in the fleet's order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +77,7 @@ class Question:
         return self.answers[change]
 
     def _try(self, change: Change) -> Fit | None:
-        room = self.scene.room.afresh().empty(change.emptied).heal(change.healed)
+        room = self.scene.room.twin().empty(change.emptied).heal(change.healed)
         scene = replace(self.scene, room=room, ignores_quota=change.quota)
         return scene.look(self.queue, loosened(self.request, change.rule))
 
@@ -81,18 +91,29 @@ class Question:
             Change(healed=rows),
         ]
 
+    def smallest(self) -> tuple[Change, ...]:
+        """Give sets of changes of which each is enough; nothing when nothing tried would be."""
+        changes = self.everything()
+        singles = [change for change in changes if self.answer(change)]
+        candidates = singles or _smallest_set(self, changes)
+        return tuple(small for full in candidates for small in _with_few_nodes(self, full))
 
-def unblocking(scene: Scene, queue: Queue, request: RequestClass) -> tuple[str, ...]:
-    """Give sentences of which each would admit the gang; empty when nothing tried would."""
-    question = Question(scene, queue, request)
-    changes = question.everything()
-    singles = [change for change in changes if question.answer(change)]
-    candidates = singles or _smallest_set(question, changes)
-    return tuple(
-        _words(question, change)
-        for full in candidates
-        for change in _with_few_nodes(question, full)
-    )
+    def lacks(self, change: Change) -> dict[int, Lack]:
+        """Give what has to come free for a change, by node: what its places lack, if that will do.
+
+        Else all that is in use there: which place is found also depends on what else is free.
+        """
+        fit = self.answer(change)
+        if fit is None:
+            return {}
+        found = {row: _lack(self, fit, row) for row in sorted(change.emptied)}
+        room = self.scene.room.twin().heal(change.healed)
+        for row, lack in found.items():
+            room.give(row, lack.gpus, lack.nics, dict(lack.amounts))
+        scene = replace(self.scene, room=room, ignores_quota=change.quota)
+        if scene.look(self.queue, loosened(self.request, change.rule)):
+            return found
+        return {row: _in_use(self.scene, row) for row in sorted(change.emptied)}
 
 
 def loosened(request: RequestClass, rule: PairRule | None) -> RequestClass:
@@ -133,7 +154,8 @@ def _with_few_nodes(question: Question, change: Change) -> Iterator[Change]:
     used = _rows(question.answer(change))
     smaller = replace(change, emptied=change.emptied & used, healed=change.healed & used)
     rows = sorted(smaller.emptied | smaller.healed)
-    if len(rows) > MAX_NODES:
+    # On fewer emptied nodes a heuristic may miss what it found on all of them.
+    if len(rows) > MAX_NODES or not question.answer(smaller):
         return
     for row, sparing in product(rows, (Change.not_emptying, Change.not_healing)):
         fewer = sparing(smaller, row)
@@ -147,72 +169,40 @@ def _rows(fit: Fit | None) -> frozenset[int]:
     return frozenset(place.row for place in places)
 
 
-def _words(question: Question, change: Change) -> str:
-    parts = (
-        *_quota_words(question, change),
-        *_room_words(question, change),
-        *_rule_words(question, change),
-        *_health_words(question, change),
-    )
-    return "; and ".join(parts)
-
-
-def _health_words(question: Question, change: Change) -> Iterator[str]:
-    if not change.healed:
-        return
-    names = question.scene.fleet.names
-    yield f"{listed(names[row] for row in sorted(change.healed))} to be back in service"
-
-
-def _rule_words(question: Question, change: Change) -> Iterator[str]:
-    if change.rule is None:
-        return
-    enough = [rule for rule in LOOSER[1:] if question.answer(replace(change, rule=rule))]
-    yield "accept pair rule " + " or ".join(f"'{rule}'" for rule in enough)
-
-
-def _quota_words(question: Question, change: Change) -> Iterator[str]:
-    fit = question.answer(change)
-    if not change.quota or fit is None:
-        return
-    tree = question.scene.fresh_tree()
-    raises = raises_needed(tree, question.queue.name, fit.charges)
-    yield "raise " + listed(map(_raise_words, raises))
-
-
-def _raise_words(lack: Shortage) -> str:
-    amount = in_words(lack.pair[1], lack.missing)
-    return f"the {lack.limit} of {lack.node} by {amount} of flavor {lack.pair[0]}"
-
-
-def _room_words(question: Question, change: Change) -> Iterator[str]:
-    """Say what the gang's own places lack, node by node."""
-    fit = question.answer(change)
-    if not change.emptied or fit is None:
-        return
-    names = question.scene.fleet.names
-    parts = []
-    for row in sorted(change.emptied):
-        lacking = _lacking(question, fit, row)
-        words = listed(in_words(name, amount) for name, amount in lacking.items() if amount > 0)
-        parts.append(f"{words} to come free on {names[row]}")
-    yield listed(parts)
-
-
-def _lacking(question: Question, fit: Fit, row: int) -> dict[str, int]:
+def _lack(question: Question, fit: Fit, row: int) -> Lack:
     """Give what the pods placed on a node need beyond what is free there."""
     room = question.scene.room
-    lacking = {
-        name: -amount
-        for name, amount in zip(room.fleet.resources, room.free[row].tolist(), strict=True)
-    }
-    lacking[GPU] = lacking[RDMA] = 0
+    gpus = nics = 0
+    needed = dict.fromkeys(room.fleet.resources, 0)
     for pod_set in question.request.pod_sets:
         for place in fit.places[pod_set.name]:
-            if place.row != row:
-                continue
-            lacking[GPU] += (place.gpu_mask & ~int(room.gpu_free[row])).bit_count()
-            lacking[RDMA] += (place.nic_mask & ~int(room.nic_free[row])).bit_count()
-            for name, amount in zip(room.fleet.resources, room.need(pod_set).tolist(), strict=True):
-                lacking[name] += amount
-    return lacking
+            if place.row == row:
+                gpus, nics = gpus | place.gpu_mask, nics | place.nic_mask
+                need = room.need(pod_set).tolist()
+                needed = {
+                    name: needed[name] + amount
+                    for name, amount in zip(room.fleet.resources, need, strict=True)
+                }
+    state = room.state(row)
+    return _beyond(question.scene, row, (gpus & ~state.gpu_free, nics & ~state.nic_free), needed)
+
+
+def _in_use(scene: Scene, row: int) -> Lack:
+    """Give everything that is in use on a node."""
+    state, fleet = scene.room.state(row), scene.fleet
+    whole = dict(zip(fleet.resources, fleet.total[row].tolist(), strict=True))
+    masks = int(fleet.gpu_all[row]) & ~state.gpu_free, int(fleet.nic_all[row]) & ~state.nic_free
+    return _beyond(scene, row, masks, whole)
+
+
+def _beyond(scene: Scene, row: int, masks: tuple[int, int], needed: Mapping[str, int]) -> Lack:
+    free = dict(zip(scene.fleet.resources, scene.room.state(row).free, strict=True))
+    return Lack(
+        gpus=masks[0],
+        nics=masks[1],
+        amounts=tuple(
+            (name, amount - free[name])
+            for name, amount in needed.items()
+            if amount > free[name] and name not in {GPU, RDMA}
+        ),
+    )

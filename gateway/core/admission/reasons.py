@@ -6,6 +6,7 @@ Judged on the state at the start of the cycle; who was admitted before it matter
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -13,11 +14,12 @@ import numpy as np
 from gateway.core.admission.asks import FlavorChoice, charges_of
 from gateway.core.admission.causes import node_causes, quota_causes, quota_path
 from gateway.core.admission.deciding import Admitted
-from gateway.core.admission.lifts import unblocking
+from gateway.core.admission.lift_words import unblocking
 from gateway.core.admission.never import never_fits_on
 from gateway.core.admission.state import AskKey
 from gateway.core.admission.trial import Scene
 from gateway.core.admission.types import Cause, ClassHold, QueueHold, QuotaStep
+from gateway.core.admission.unblock import Unblock, coming_first, lifts_of, words_of
 from gateway.core.jobs.request import RequestClass
 from gateway.core.placing.room import with_rule
 from gateway.core.queues.definitions import Queue
@@ -29,54 +31,41 @@ MAX_TRIED = 50
 """Classes a cycle for which unblocking changes are tried; the others only get their causes."""
 
 
-_NO_TURN: dict[Reason, Callable[[str], tuple[str, ...]]] = {
-    Reason.BEHIND_PRIORITY: lambda queue: (
-        f"the first job of queue {queue} does not fit, and the queue is strict",
-        f"the first job of queue {queue} to start",
-    ),
-    Reason.OVER_CAP: lambda queue: (
-        f"queue {queue}, or the user in it, has reached a cap",
-        "a running job of the queue, or of the user, to end",
-    ),
+_NO_TURN: dict[Reason, Callable[[str], str]] = {
+    Reason.BEHIND_PRIORITY: "queue {} is strict, and its first job does not fit".format,
+    Reason.OVER_CAP: "queue {}, or the user in it, has reached a cap".format,
     Reason.NOT_REACHED: lambda _: (
-        "the cycle ended before this job's turn; the next one follows at once",
+        "the cycle ended before this job's turn; the next one follows at once"
     ),
-    Reason.LAUNCH_THROTTLED: lambda _: (
-        "as many gangs as may be are waiting for their launch",
-        "the launches under way to be done",
-    ),
+    Reason.LAUNCH_THROTTLED: lambda _: "as many gangs as may be are waiting for their launch",
 }
-"""What is told, and what would help, by reason, for a queue."""
+"""What is told by reason, for a queue."""
 
 
 class ReasonFinder:
     """Diagnoses request classes of one snapshot."""
 
-    def __init__(self, scene: Scene, admitted: tuple[Admitted, ...]) -> None:
-        """Keep the state at the start of the pass and who was admitted."""
+    def __init__(self, scene: Scene, admitted: tuple[Admitted, ...], waiting: int) -> None:
+        """Keep the state at the start of the pass, who was admitted, and how many waited."""
         self.scene = scene
         self.admitted = admitted
+        self._others = waiting - len(admitted) - 1
         self._scenes: dict[tuple[int, str, bool], Scene] = {}
         self._tried = 0
 
     def barred(self, key: AskKey, hold: QueueHold) -> ClassHold:
         """Give the answer for a queue that admits nobody."""
-        unblock = {
-            Reason.QUEUE_PAUSED: f"resume queue {hold.queue}",
-            Reason.OVER_BUDGET: f"a larger budget of queue {hold.queue}, or its next window",
-            Reason.OVER_CAP: f"a running job of queue {hold.queue} to end, or a higher cap",
-        }
-        return _told(key, hold.reason, hold.detail, unblock[hold.reason])
+        return _told(key, hold.reason, hold.detail)
 
     def over_job_cap(self, key: AskKey, queue: Queue, gpus: int) -> ClassHold:
         """Give the answer for a gang that is larger than its queue takes."""
         cap = queue.caps.gpus_per_job
         detail = f"asks for {counted(gpus, 'GPU')}; queue {queue.name} takes {cap} a job at most"
-        return _told(key, Reason.OVER_CAP, detail, f"a cap gpus_per_job of {gpus} at least")
+        return _told(key, Reason.OVER_CAP, detail)
 
     def had_no_turn(self, key: AskKey, reason: Reason) -> ClassHold:
         """Give the answer for a class that the pass did not get to try."""
-        return _told(key, reason, *_NO_TURN[reason](key[0]))
+        return _told(key, reason, _NO_TURN[reason](key[0]))
 
     def diagnose(self, key: AskKey, request: RequestClass, admits_before: int) -> ClassHold:
         """Find out why a class that had its turn did not fit.
@@ -104,9 +93,6 @@ class ReasonFinder:
         """Tell own and other queues' jobs apart by trying the class after each of them alone."""
         own = [entry for entry in before if entry.queue == queue.name]
         others = [entry for entry in before if entry.queue != queue.name]
-        unblock = [f"{counted(len(before), 'job')} admitted before it in this cycle to end"]
-        if own and self._after(len(before), queue, is_own=False).look(queue, request):
-            unblock.append(f"a priority above {self._highest(own)} in queue {queue.name}")
         if self._after(len(before), queue, is_own=True).look(queue, request):
             reason = Reason.BEHIND_FAIR_SHARE
             first = f"{counted(len(others), 'job')} of {_queues_of(others)}"
@@ -115,16 +101,36 @@ class ReasonFinder:
             reason = Reason.BEHIND_PRIORITY
             detail = f"it fitted until {counted(len(own), 'job')} of its queue came first"
         cause = Cause(reason=reason, detail=detail, count=len(before), total=len(before))
+        sets = self._unblocking(queue, request)
         return ClassHold(
             queue=queue.name,
             class_index=class_index,
             reason=reason,
             causes=(cause,),
-            unblock=tuple(unblock),
+            unblock=words_of(sets),
+            lifts=lifts_of(sets),
         )
 
-    def _highest(self, entries: list[Admitted]) -> int:
-        return max(entry.priority for entry in entries)
+    def _unblocking(self, queue: Queue, request: RequestClass) -> tuple[Unblock, ...]:
+        """Give what would admit the first job of a class in the next cycle.
+
+        By then the gangs that this pass admitted run, and everybody else still waits.
+        """
+        self._tried += 1
+        if self._tried > MAX_TRIED:
+            return ()
+        sets = unblocking(self._rest, queue, request)
+        return tuple(each.also(coming_first(self._others)) for each in sets)
+
+    @cached_property
+    def _rest(self) -> Scene:
+        """The scene with everything taken that the pass admitted."""
+        if not self.admitted:
+            return self.scene
+        scene = self.scene.afresh()
+        for entry in self.admitted:
+            scene.admit(entry.queue, entry.request, entry.fit)
+        return scene
 
     def _after(self, admits: int, queue: Queue, *, is_own: bool) -> Scene:
         """Give the scene after the first admissions of this queue alone, or of the others alone."""
@@ -145,7 +151,7 @@ class ReasonFinder:
         # Quota holds the gang back only when no flavor passes; the first one is then told.
         short = lacks[0] if lacks and all(lacks) else ()
         every = dict.fromkeys(chain.from_iterable(lacks))
-        self._tried += 1
+        sets = self._unblocking(queue, request)
         return ClassHold(
             queue=queue.name,
             class_index=class_index,
@@ -153,7 +159,8 @@ class ReasonFinder:
             causes=(*quota_causes(every), *node_causes(self.scene, queue, request)),
             quota_path=self._path(queue, request, short),
             limiting=short[0].node if short else "",
-            unblock=unblocking(self.scene, queue, request) if self._tried <= MAX_TRIED else (),
+            unblock=words_of(sets),
+            lifts=lifts_of(sets),
         )
 
     def _path(
@@ -200,13 +207,13 @@ class ReasonFinder:
         return all(amount <= free.get(name, 0) for name, amount in request.total)
 
 
-def _told(key: AskKey, reason: Reason, detail: str, *unblock: str) -> ClassHold:
+def _told(key: AskKey, reason: Reason, detail: str) -> ClassHold:
+    """Give an answer for which nothing was tried; what would help is worked out when it is read."""
     return ClassHold(
         queue=key[0],
         class_index=key[1],
         reason=reason,
         causes=(Cause(reason=reason, detail=detail),),
-        unblock=unblock,
     )
 
 

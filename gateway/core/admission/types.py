@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from gateway.core.admission.unblock import Lifts
 from gateway.core.devices.fleet import Fleet
 from gateway.core.jobs.columns import WaitingJobs
 from gateway.core.queues.definitions import Cohort, Flavor, Queue
@@ -167,7 +168,9 @@ class ClassHold:
     limiting: str = ""
     """Quota node that binds, when quota is the reason."""
     unblock: tuple[str, ...] = ()
-    """What would admit it, in words; complete or empty."""
+    """What would admit it, in words; each is complete by itself."""
+    lifts: tuple[Lifts, ...] = ()
+    """The same in numbers, one for each of `unblock`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,7 +69,7 @@ class ClassTeller:
         self.state = state
         self.decided = decided
         self.now_us = now_us
-        self.finder = ReasonFinder(state.scene, tuple(decided.admitted))
+        self.finder = ReasonFinder(state.scene, tuple(decided.admitted), len(state.lines))
 
     def hold(self, key: AskKey) -> ClassHold:
         """Give why the jobs of a class wait that nothing of their own bars."""

@@ -82,6 +82,14 @@ class Room:
         """Give another room in the fleet's own state, that shares what is known of its states."""
         return Room(self.fleet, self.base)
 
+    def twin(self) -> "Room":
+        """Give another room in this one's present state, with what was taken taken for good."""
+        other = self.afresh()
+        other.state_of[:] = self.state_of
+        other.is_available[:] = self.is_available
+        other.fullness[:] = self.fullness
+        return other
+
     def sync(self, fleet: Fleet, rows: Sequence[int] | None) -> None:
         """Give back everything and take a later fleet, in which only these nodes changed.
 
@@ -109,6 +117,19 @@ class Room:
         self.state_of[chosen] = self.base.idle()[chosen]
         self.fullness = self._fullness_of(self.state_of)
         self._forget()
+        return self
+
+    def give(self, row: int, gpus: int, nics: int, amounts: Mapping[str, int]) -> "Room":
+        """Treat more of a node as free, for good: devices by mask, amounts by resource."""
+        before = self.state(row)
+        free = tuple(
+            amount + amounts.get(name, 0)
+            for name, amount in zip(self.fleet.resources, before.free, strict=True)
+        )
+        after = before._replace(
+            gpu_free=before.gpu_free | gpus, nic_free=before.nic_free | nics, free=free
+        )
+        self._set(row, self.shapes.states.number_of(after))
         return self
 
     def heal(self, rows: Iterable[int]) -> "Room":

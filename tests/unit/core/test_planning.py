@@ -104,7 +104,7 @@ def test_a_paused_queue_admits_nobody() -> None:
     answer = plan(a_snapshot(a_waiting_list([(0, a_gang(), 0)]), queues=queues))
     assert answer.admits == ()
     assert answer.holds[0].reason is Reason.QUEUE_PAUSED
-    assert answer.class_holds[0].unblock == ("resume queue a",)
+    assert [cause.detail for cause in answer.class_holds[0].causes] == ["queue a is paused"]
 
 
 def test_who_is_not_reached_within_the_budget_is_told_so() -> None:
