@@ -106,6 +106,7 @@ class Mirror:
         """Live charges by attempt: a gang ends with the last of them."""
         self._spans: dict[str, dict[int, tuple[int, int, int]]] = {}
         """GPUs, since and until by charge, of each queue with a budget."""
+        self._windows_us: dict[str, int] = {}
 
     def apply(self, rows: MirrorRows) -> None:
         """Take changed rows; older state of the same ids is replaced."""
@@ -155,8 +156,12 @@ class Mirror:
 
     def _watch_budgets(self) -> None:
         """Keep spans of the queues that have a budget now, and of no others."""
-        watched = {queue.name for queue in self.definitions.queues if queue.budget is not None}
-        self._spans = {name: self._spans.get(name, {}) for name in sorted(watched)}
+        self._windows_us = {
+            queue.name: queue.budget.window_seconds * SECOND_US
+            for queue in self.definitions.queues
+            if queue.budget is not None
+        }
+        self._spans = {name: self._spans.get(name, {}) for name in self._windows_us}
         for charge in self._charges.values():
             self._note_span(charge)
         self.state.holdings.spans = {}
@@ -174,14 +179,11 @@ class Mirror:
 
         Now is not before the last release, so no clock is needed to know them.
         """
-        budget = next(each.budget for each in self.definitions.queues if each.name == queue)
         spans = self._spans[queue]
         last_us = max((until_us for _, _, until_us in spans.values()), default=0)
-        if budget is not None:
-            start_us = last_us - budget.window_seconds * SECOND_US
-            ended = [key for key, (_, _, until_us) in spans.items() if 0 < until_us <= start_us]
-            for key in ended:
-                del spans[key]
+        start_us = last_us - self._windows_us[queue]
+        for key in [key for key, (_, _, until_us) in spans.items() if 0 < until_us <= start_us]:
+            del spans[key]
         self.state.holdings.spans[queue] = tuple(spans.values())
 
     def _count(self, charge: ChargeRow, sign: int) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heapreplace
+from operator import itemgetter
 from typing import NamedTuple
 
 from gateway.core.admission.asks import Ask
@@ -84,11 +85,12 @@ class QueueWalk:
 
     def _marker(self, dead: Iterable[Asker]) -> _Item | None:
         """Give the first of those that are known not to fit."""
-        first: _Item | None = None
-        for group, ask in dead:
-            entry = group.run.first()
-            if entry is not None:
-                position = self._line.position(group, entry, self._now_us)
-                if first is None or position < first[0]:
-                    first = position, 0, Turn(group, ask, entry[3], is_dead=True), iter(())
-        return first
+        heads = [
+            (self._line.position(group, entry, self._now_us), 0, group, ask, entry[3])
+            for group, ask in dead
+            if (entry := group.run.first()) is not None
+        ]
+        if not heads:
+            return None
+        position, serial, group, ask, slot = min(heads, key=itemgetter(0))
+        return position, serial, Turn(group, ask, slot, is_dead=True), iter(())

@@ -11,7 +11,7 @@ import numpy as np
 
 from gateway.core.devices.fleet import Int32, Int64
 from gateway.core.placing.attempts import Ask
-from gateway.core.placing.levels import NO_DOMAIN
+from gateway.core.placing.levels import NO_DOMAIN, Level
 from gateway.core.placing.room import PodPlace, Room
 from gateway.core.placing.views import View
 
@@ -40,7 +40,7 @@ def fill_view(
 ) -> list[PodPlace] | None:
     """Do the same where the pod set's view is at hand."""
     if ask.spread:
-        chosen = list(_spread(room, view, places[1], ask.count))
+        chosen = list(_spread(room, (view, room.level(ask.spread)), places[1], ask.count))
     else:
         chosen = _nodes(room, view, places, ask.count)
     found: list[PodPlace] = []
@@ -49,13 +49,14 @@ def fill_view(
     return found if len(found) == ask.count else None
 
 
-def _spread(room: Room, view: View, used: Ours, count: int) -> Iterator[tuple[int, int]]:
+def _spread(
+    room: Room, where: tuple[View, Level], used: Ours, count: int
+) -> Iterator[tuple[int, int]]:
     """Give nodes with numbers of pods, from few domains; nodes of no domain come last."""
-    if view.level is None:
-        return
-    ours = set(view.level.domain_of[list(used)].tolist())
+    view, level = where
+    ours = set(level.domain_of[list(used)].tolist())
     for domain, share in _domains(view.by_domain.copy(), ours, count):
-        yield from _nodes(room, view, (view.level.rows[domain], used), share)
+        yield from _nodes(room, view, (level.rows[domain], used), share)
 
 
 def _domains(pods: Int64, ours: set[int], missing: int) -> Iterator[tuple[int, int]]:

@@ -1,7 +1,5 @@
 """One cycle: who is admitted, in which order, onto what."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -126,9 +124,11 @@ def test_nobody_waiting_gives_an_empty_plan() -> None:
     assert (answer.admits, answer.holds, answer.class_holds, answer.serial) == ((), (), (), 1)
 
 
-@pytest.mark.parametrize("kind", ["fairness", "placement"])
-def test_an_unknown_policy_is_refused(kind: str) -> None:
-    policies = replace(Policies(), **{kind: "magic"})
+@pytest.mark.parametrize(
+    ("kind", "policies"),
+    [("fairness", Policies(fairness="magic")), ("placement", Policies(placement="magic"))],
+)
+def test_an_unknown_policy_is_refused(kind: str, policies: Policies) -> None:
     with pytest.raises(InvalidInput, match=f"unknown {kind} policy 'magic'"):
         plan_cycle(a_snapshot(a_waiting_list([(0, a_gang(), 0)])), policies, now_us=0, budget=9)
 
