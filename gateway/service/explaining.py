@@ -4,7 +4,7 @@ from typing import Any
 
 from gateway.core.admission.ranking import Bar
 from gateway.core.admission.unblock import Unblock, words_of
-from gateway.core.resources.words import instant_words
+from gateway.core.resources.words import counted, instant_words
 from gateway.core.vocabulary import (
     TERMINAL_STATES,
     WAITING_STATES,
@@ -133,7 +133,8 @@ def _plainly(job: Row, reason: Reason, words: str, unblock: str) -> dict[str, An
 
 
 def _sentence(job: Row, causes: tuple[CauseView, ...]) -> str:
-    shape = f"{job['pods']} pods, {job['gpus']} GPUs, {job['rdma']} NICs"
+    sizes = (("pods", "pod"), ("gpus", "GPU"), ("rdma", "NIC"))
+    shape = ", ".join(counted(job[name], noun) for name, noun in sizes)
     first = causes[0].detail if causes else job["reason"]
     return f"{job['name']} ({shape}) waits in queue {job['queue']}: {first}"
 

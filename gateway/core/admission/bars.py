@@ -12,7 +12,7 @@ from gateway.core.admission.unblock import NOTHING, Lift, Unblock
 from gateway.core.queues.budgets import SECOND_US, is_exhausted, spent_gpu_us, window_of
 from gateway.core.queues.caps import LiveUse, over_cap
 from gateway.core.queues.definitions import Queue
-from gateway.core.resources.words import instant_words
+from gateway.core.resources.words import counted, instant_words
 from gateway.core.vocabulary import LiftKind, QueueState
 
 
@@ -58,6 +58,20 @@ def unbarred(state: State, waiter: Waiter, queue: Queue, now_us: int) -> tuple[U
     return tuple(_within_budget(state, Unbarred(queue=queue, at_us=at_us, unblock=told)))
 
 
+def cap_words(cap: str, queue: Queue, user: str, gpus: tuple[int, int]) -> str:
+    """Say which cap keeps a job out; `gpus` are those its user holds and those it asks for."""
+    held, asked = gpus
+    limit, where = getattr(queue.caps, cap), f"queue {queue.name}"
+    if cap == "gpus_per_job":
+        return f"asks for {counted(asked, 'GPU')}; {where} takes {limit} in one job"
+    if cap == "running_jobs":
+        return f"{where} is at its cap of {counted(limit, 'running job')}"
+    if cap == "user_running_jobs":
+        return f"{user} has {counted(limit, 'job')} running in {where}, as many as one user may"
+    held_words = f"{user} holds {counted(held, 'GPU')} in {where}, where one user may hold {limit}"
+    return f"{held_words}; this job asks for {asked}"
+
+
 def _until(at_us: int) -> Unblock:
     return Unblock(
         f"the time to be {instant_words(at_us)}", (Lift(kind=LiftKind.TIME, amount=at_us),)
@@ -80,9 +94,7 @@ def _with_caps(state: State, waiter: Waiter, queue: Queue) -> tuple[Queue, Unblo
     }
     told = NOTHING
     while cap := over_cap(queue.caps, use, waiter.gpus):
-        words = (
-            f"cap {cap} of queue {queue.name} to be {needed[cap]}, not {getattr(queue.caps, cap)}"
-        )
+        words = f"cap {cap} of queue {queue.name} to be {needed[cap]} at least"
         lift = Lift(kind=LiftKind.CAP, target=queue.name, word=cap, amount=needed[cap])
         told = told.also(Unblock(words, (lift,)))
         queue = replace(queue, caps=replace(queue.caps, **{cap: needed[cap]}))

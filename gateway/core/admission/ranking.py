@@ -10,13 +10,13 @@ from hashlib import blake2b
 
 import numpy as np
 
+from gateway.core.admission.bars import cap_words
 from gateway.core.admission.state import State
 from gateway.core.admission.terms import Standing, Terms, terms_of
 from gateway.core.admission.verdicts import queue_bar
 from gateway.core.jobs.columns import Bool, Int64
 from gateway.core.policies.ordering import HOUR_US, SECOND_US
 from gateway.core.resources import GPU
-from gateway.core.resources.words import counted
 from gateway.core.vocabulary import OrderPolicy, Reason
 from gateway.core.waiting.lines import Line
 from gateway.core.waiting.table import GONE, PARKED
@@ -211,12 +211,12 @@ class Ranking:
         barred = queue_bar(state, queue, self.now_us)
         if barred is not None:
             return Bar(reason=barred.reason, detail=barred.detail)
-        gpus = state.ask((queue.name, class_id)).gpus
-        cap = state.holdings.cap_in_the_way(queue, self._user(slot), gpus)
+        gpus, user = state.ask((queue.name, class_id)).gpus, self._user(slot)
+        cap = state.holdings.cap_in_the_way(queue, user, gpus)
         if not cap:
             return None
-        words = f"with its {counted(gpus, 'GPU')} it would break the cap {cap}"
-        return Bar(reason=Reason.OVER_CAP, detail=f"{words} of {getattr(queue.caps, cap)}")
+        words = cap_words(cap, queue, user, (state.holdings.gpus.get((queue.name, user), 0), gpus))
+        return Bar(reason=Reason.OVER_CAP, detail=words)
 
 
 def _columns_of(state: State, line: Line, slots: Int64, now_us: int) -> tuple[Int64, ...]:
