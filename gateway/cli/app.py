@@ -16,6 +16,7 @@ from gateway.cli import (
     flavors,
     fleet,
     jobs,
+    ordering,
     priority_classes,
     queues,
     server,
@@ -44,6 +45,7 @@ JOB_COMMANDS: tuple[Callable[..., None], ...] = (
     jobs.release,
     jobs.requeue,
     jobs.reprioritise,
+    ordering.top,
 )
 """In the order in which help lists them."""
 

@@ -1,4 +1,4 @@
-"""Commands that show an order: who comes when in a queue."""
+"""Commands on the order of a queue: who comes when, and who shall come first."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -8,7 +8,8 @@ import typer
 
 from gateway.cli import exits
 from gateway.cli.defining import Name
-from gateway.cli.options import Output
+from gateway.cli.jobs import JobId, find
+from gateway.cli.options import Namespace, Output
 from gateway.cli.output import Column, Format, show_data, show_list
 from gateway.cli.session import client
 from gateway.cli.terminal import span
@@ -64,6 +65,21 @@ def order(
         f"{page.total} waiting in queue {page.queue}{more}; "
         f"order {page.policy}, {page.blocking}, list {page.list_serial}"
     )
+
+
+def top(
+    job: JobId,
+    serial: Annotated[
+        int | None, typer.Option("--list", help="Number of the list that was looked at.")
+    ] = None,
+    namespace: Namespace = None,
+) -> None:
+    """Put a waiting job first in its queue, by the smallest change of its priority; for admins.
+
+    With --list, only if nobody has come, left or overtaken since that list was shown.
+    """
+    handle = find(client(), job, namespace).top(list_serial=serial)
+    exits.say(f"{handle.name}: priority {handle.view.priority}, first of {handle.view.queue}")
 
 
 def _told(jobs: "Iterable[OrderEntry]") -> "list[Column[OrderEntry]]":

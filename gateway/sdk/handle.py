@@ -216,6 +216,15 @@ class JobHandle:
         said = {"priority": priority, "priority_class": priority_class}
         return self._act("reprioritise", {k: v for k, v in said.items() if v is not None})
 
+    def top(self, *, list_serial: int | None = None) -> "JobHandle":
+        """Put it first in its queue; for admins.
+
+        Args:
+            list_serial: of the order that was looked at; refused when it has changed since.
+        """
+        self.view = self._calls.top(self.id, list_serial)
+        return self
+
     def _act(self, verb: str, body: dict[str, int | str] | None = None) -> "JobHandle":
         self.view = self._calls.act(self.id, verb, body)
         return self

@@ -41,6 +41,14 @@ class JobCalls:
         call = Call(method="POST", path=path, body=body, is_repeatable=is_repeatable)
         return read_answer(JobView, self.wire.send(call).content)
 
+    def top(self, job_id: str, list_serial: int | None) -> JobView:
+        """Put a job first in its queue, if the queue's list still has this number."""
+        headers = {} if list_serial is None else {"If-Match": f'"{list_serial}"'}
+        path = f"/jobs/{quote(job_id, safe='')}:top"
+        # Twice is fine without a number; with one the first answer's change would be in the way.
+        call = Call(method="POST", path=path, headers=headers, is_repeatable=not headers)
+        return read_answer(JobView, self.wire.send(call).content)
+
     def explain(self, job_id: str) -> ExplainView:
         """Give why a job waits, or what became of it."""
         return read_answer(ExplainView, self._read(job_id, "/explain").content)

@@ -27,7 +27,7 @@ MAX_TRIES = 5
 WAITING_OUTCOMES = frozenset({StopOutcome.REQUEUED, StopOutcome.HELD})
 Act = Callable[[Writer, Row], None]
 VERBS: Mapping[JobState, tuple[str, ...]] = {
-    JobState.PENDING: ("cancel", "hold", "reprioritise"),
+    JobState.PENDING: ("cancel", "hold", "reprioritise", "top"),
     JobState.HELD: ("cancel", "release", "reprioritise"),
     JobState.RESERVED: ("cancel", "requeue"),
     JobState.LAUNCHING: ("cancel", "requeue"),

@@ -12,7 +12,6 @@ router = APIRouter(tags=["not built yet"], include_in_schema=False)
 EVERY = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 ROUTES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (f"/jobs/{JOB}:preempt", EVERY),
-    (f"/jobs/{JOB}:top", EVERY),
     ("/budgets", EVERY),
     (f"/budgets/{NAME}", EVERY),
     ("/reservations", EVERY),

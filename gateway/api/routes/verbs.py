@@ -1,4 +1,4 @@
-"""What users do to jobs: cancel, hold, release, requeue, reprioritise."""
+"""What users do to jobs: cancel, hold, release, requeue, reprioritise, top."""
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -11,7 +11,7 @@ from gateway.api.identifiers import JOB
 from gateway.api.openapi import described
 from gateway.schemas.base import WireModel
 from gateway.schemas.views import JobView
-from gateway.service import reprioritising, verbs
+from gateway.service import reprioritising, topping, verbs
 from gateway.service.reprioritising import NewPlace
 
 router = APIRouter(tags=["jobs"])
@@ -61,6 +61,13 @@ def reprioritise(job_id: str, request: Request) -> Response:
     wanted = NewPlace(priority=body.priority, priority_class=body.priority_class)
     version = ask.if_version()
     return _answer(reprioritising.reprioritise(ask.gateway, ask.caller, job_id, wanted, version))
+
+
+@router.post(f"/jobs/{JOB}:top", **described(JobView))
+def top(job_id: str, request: Request) -> Response:
+    """Put a pending job first in its queue; If-Match takes the ETag of the queue's order."""
+    ask = plain(request)
+    return _answer(topping.top(ask.gateway, ask.caller, job_id, ask.if_version()))
 
 
 def _answer(job: JobView) -> Response:

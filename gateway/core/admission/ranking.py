@@ -77,6 +77,11 @@ class Ranking:
         """How many jobs wait."""
         return len(self._slots)
 
+    @property
+    def policy(self) -> str:
+        """Name of the queue's order policy."""
+        return str(self._line.queue.order)
+
     @cached_property
     def serial(self) -> int:
         """A number for this order: as long as nobody comes, leaves or overtakes, it is the same."""

@@ -17,7 +17,7 @@ from tests.acceptance.conftest import Served, serving_copy
 EVERY_METHOD = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 PLANNED = (
     *("/usage", "/history", "/audit", "/budgets", "/budgets/x", "/reservations"),
-    *("/queues/x:drain", "/jobs/x:top", "/nodes/x:drain"),
+    *("/queues/x:drain", "/nodes/x:drain"),
 )
 
 

@@ -61,7 +61,7 @@ def test_every_promised_route_is_there() -> None:
         *("/queues", "/queues/{name}", "/queues/{name}:pause", "/queues/{name}:resume"),
         *("/cohorts", "/cohorts/{name}", "/flavors", "/flavors/{name}", "/definitions"),
         *("/priority-classes", "/priority-classes/{name}", "/queues/{name}/order"),
-        *("/queues/{name}/shares", "/shares"),
+        *("/queues/{name}/shares", "/shares", "/jobs/{job_id}:top"),
         *("/nodes", "/nodes/{name}", "/nodes/{name}:cordon", "/nodes/{name}:uncordon"),
         *("/devices", "/devices/{device_id}", "/events", "/whoami"),
         *("/healthz", "/readyz", "/metrics"),

@@ -102,3 +102,23 @@ def test_shares_are_drawn_for_one_tree_or_all(served: Served, gateway: Command) 
     told = json.loads(gateway("share", "product", "-o", "json").out)
     assert [node["name"] for node in told["nodes"]] == ["lab", "product", "research"]
     assert told["nodes"][1]["rows"][0]["entitlement"] == 12
+
+
+def test_an_admin_puts_a_job_first(served: Served, gateway: Command) -> None:
+    fill(served)
+    for name, priority in (("low", 1), ("high", 7)):
+        served.world.submit(name=name, priority=priority)
+    assert gateway("top", "low").code == 5
+    page = json.loads(gateway("queue", "order", "default", "-o", "json").out)
+    number = ("--list", str(page["list_serial"]))
+    done = gateway("top", "low", *number, caller="root")
+    assert (done.code, done.err) == (0, "low: priority 7, first of default\n")
+    stale = gateway("top", "high", *number, caller="root")
+    assert (stale.code, "has changed" in stale.err) == (3, True)
+    http = served.http("root")
+    order = http.get("/queues/default/order")
+    high = order.json()["items"][1]["job_id"]
+    refused = http.post(f"/jobs/{high}:top", headers={"If-Match": '"1"'})
+    assert (refused.status_code, refused.json()["code"]) == (412, "stale_version")
+    etag = {"If-Match": order.headers["ETag"]}
+    assert http.post(f"/jobs/{high}:top", headers=etag).json()["priority"] == 8

@@ -44,7 +44,7 @@ def test_a_handle_offers_exactly_this() -> None:
     assert public(JobHandle) == {
         *("assignments", "attempts", "cancel", "detail", "events", "explain", "hold", "id"),
         *("is_done", "logs", "name", "reason", "refresh", "release", "reprioritise", "requeue"),
-        *("result", "state", "wait"),
+        *("result", "state", "top", "wait"),
     }
 
 
