@@ -11,6 +11,7 @@ from gateway.core.vocabulary import (
     EndReason,
     Guarantee,
     JobState,
+    LiftKind,
     PairRule,
     Reason,
     Role,
@@ -157,6 +158,22 @@ class QuotaStepView(View):
     requested: int
 
 
+class LiftView(View):
+    """One thing that stands in a job's way, and by how much it must give."""
+
+    kind: LiftKind
+    target: str = ""
+    """Queue, node of the quota tree, or node of the fleet."""
+    flavor: str = ""
+    resource: str = ""
+    amount: int = 0
+    """A raise of quotas and limits, what comes free on a node; of the others the new value."""
+    ordinals: tuple[int, ...] = ()
+    """Devices that come free."""
+    word: str = ""
+    """A pair rule, or the name of a cap."""
+
+
 class ExplainView(View):
     """The complete answer to "why is my job waiting?" (or what became of it)."""
 
@@ -170,6 +187,9 @@ class ExplainView(View):
     quota_path: tuple[QuotaStepView, ...] = ()
     limiting: str = ""
     unblock: tuple[str, ...] = ()
+    """What would let it start in the next cycle; each sentence is enough by itself."""
+    lifts: tuple[tuple[LiftView, ...], ...] = ()
+    """The same in numbers, one set for each sentence."""
     position: int | None = None
     """Place in its queue, from 1; None unless pending."""
     jobs_ahead: int | None = None
@@ -222,6 +242,7 @@ class PlanView(View):
     quota_path: tuple[QuotaStepView, ...] = ()
     limiting: str = ""
     unblock: tuple[str, ...] = ()
+    lifts: tuple[tuple[LiftView, ...], ...] = ()
     position: int | None = None
     """Place that it would take in its queue, from 1; None for a held job."""
     jobs_ahead: int | None = None

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from gateway.core.admission.ranking import Bar
+from gateway.core.admission.unblock import Unblock, words_of
+from gateway.core.resources.words import counted, instant_words
 from gateway.core.vocabulary import (
     TERMINAL_STATES,
     WAITING_STATES,
@@ -16,7 +19,7 @@ from gateway.schemas.base import instant
 from gateway.schemas.views import CauseView, ExplainView, QuotaStepView
 from gateway.service.context import Caller, Gateway
 from gateway.service.jobs import find_visible
-from gateway.service.ordering import place_in_line
+from gateway.service.standing import lift_views, sets_once_released, standing_of
 
 NO_BASIS = "no estimate: jobs ahead have no run limit and there is no history yet"
 
@@ -29,8 +32,8 @@ def explain(gateway: Gateway, caller: Caller, job_id: str) -> ExplainView:
         answer = _waiting if state in WAITING_STATES else _under_way
         fields = answer(connection, job)
     # Outside of the transaction: the order is read by another one.
-    if state is JobState.PENDING and not job["is_quarantined"]:
-        fields |= _standing(gateway, job)
+    if not job["is_quarantined"]:
+        fields |= _live(gateway, job, state)
     return ExplainView(job_id=job["uid"], name=job["name"], state=state, **fields)
 
 
@@ -63,36 +66,43 @@ def _waiting(connection: Connection, job: Row) -> dict[str, Any]:
     return _in_line(connection, job)
 
 
-def _standing(gateway: Gateway, job: Row) -> dict[str, Any]:
-    """Give a job's place in its queue; nothing when it was started meanwhile."""
-    place = place_in_line(gateway, job["queue"], job["id"])
-    if place is None:
+def _live(gateway: Gateway, job: Row, state: JobState) -> dict[str, Any]:
+    """Give what is true right now: the place, what bars it, what would help."""
+    if state is JobState.HELD:
+        return _helping(sets_once_released(gateway, job))
+    standing = standing_of(gateway, job) if state is JobState.PENDING else None
+    if standing is None:
         return {}
-    position, gpus_ahead = place
-    return {"position": position, "jobs_ahead": position - 1, "gpus_ahead": gpus_ahead}
+    return {
+        **(_barred(job, standing.bar) if standing.bar else {}),
+        **_helping(standing.sets),
+        "position": standing.position,
+        "jobs_ahead": standing.position - 1,
+        "gpus_ahead": standing.gpus_ahead,
+    }
+
+
+def _helping(sets: tuple[Unblock, ...]) -> dict[str, Any]:
+    return {"unblock": words_of(sets), "lifts": lift_views(sets)}
+
+
+def _barred(job: Row, bar: Bar) -> dict[str, Any]:
+    """Say what keeps the job out, whatever its class last met."""
+    words = bar.detail
+    if bar.reason is Reason.NOT_BEFORE:
+        words = f"it is not to start before {instant_words(job['eligible_us'])}"
+    return _plainly(job, bar.reason, words, "")
 
 
 def _in_line(connection: Connection, job: Row) -> dict[str, Any]:
     reason = Reason(job["reason"])
-    if reason is Reason.NOT_BEFORE:
-        at = instant(job["eligible_us"]).isoformat()
-        return _plainly(job, reason, f"it is not to start before {at}", f"the time to be {at}")
     barred = get_queue_hold(connection, job["queue"], job["user_name"])
     if barred is not None:
-        return _plainly(job, reason, barred["detail"], _remedy(job, reason))
+        return _plainly(job, reason, barred["detail"], "")
     stored = get_class_hold(connection, job["queue"], job["class_id"])
     if stored is None:
         return _plainly(job, Reason.NOT_REACHED, "no cycle has looked at it yet", "")
     return _as_decided(job, stored)
-
-
-def _remedy(job: Row, reason: Reason) -> str:
-    """Say what would help where a whole queue or user is barred."""
-    queue = job["queue"]
-    return {
-        Reason.QUEUE_PAUSED: f"resume queue {queue}",
-        Reason.OVER_BUDGET: f"a larger budget of queue {queue}, or its next window",
-    }.get(reason, f"a running job of queue {queue} to end, or a higher cap")
 
 
 def _as_decided(job: Row, stored: Row) -> dict[str, Any]:
@@ -123,7 +133,8 @@ def _plainly(job: Row, reason: Reason, words: str, unblock: str) -> dict[str, An
 
 
 def _sentence(job: Row, causes: tuple[CauseView, ...]) -> str:
-    shape = f"{job['pods']} pods, {job['gpus']} GPUs, {job['rdma']} NICs"
+    sizes = (("pods", "pod"), ("gpus", "GPU"), ("rdma", "NIC"))
+    shape = ", ".join(counted(job[name], noun) for name, noun in sizes)
     first = causes[0].detail if causes else job["reason"]
     return f"{job['name']} ({shape}) waits in queue {job['queue']}: {first}"
 

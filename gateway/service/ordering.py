@@ -76,16 +76,6 @@ def queue_order(
     )
 
 
-def place_in_line(gateway: Gateway, queue: str, job_id: int) -> tuple[int, int] | None:
-    """Give a waiting job's position and the GPUs that those ahead of it ask for.
-
-    None for a job that does not wait any more.
-    """
-    with ranking(gateway, queue, gateway.clock.now_us()) as order:
-        place = order.place_of(job_id)
-        return None if place is None else (order.position(place), order.gpus_before(place))
-
-
 def _read_cursor(cursor: str, now_us: int) -> tuple[int, Place | None]:
     found = match_cursor(_CURSOR, cursor)
     if found is None:

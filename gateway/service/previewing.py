@@ -3,14 +3,15 @@
 Asked of the warm state of this process, which is brought up to date first and stays as it is.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 from gateway.core.admission.asking import ASKED_JOB, Forecast, Scope, forecast
 from gateway.core.admission.types import Admit, ClassHold
+from gateway.core.admission.unblock import Lift, Unblock, words_of
 from gateway.core.resources.words import counted, listed
-from gateway.core.vocabulary import DeviceKind, Reason
+from gateway.core.vocabulary import DeviceKind, LiftKind, Reason
 from gateway.core.waiting.table import NewJob
 from gateway.db import attempts as attempt_rows
 from gateway.db.inventory_reading import devices_on, names_of
@@ -23,36 +24,49 @@ from gateway.service.gangs import request_of
 from gateway.service.grants import bits
 from gateway.service.mirroring import refresh
 from gateway.service.presenting import device_ref
+from gateway.service.standing import lift_views, possible
 
 SECONDS = 1.0
 """Time that the pass for an answer may take; the budget of candidates follows from it."""
 
 
-def preview(gateway: Gateway, caller: Caller, spec: JobSpec, rank: int) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What the definitions say of a job's place in the order."""
+
+    rank: int
+    """Value of its priority class."""
+    highest: int
+    """Highest priority that its queue takes."""
+
+
+def preview(gateway: Gateway, caller: Caller, spec: JobSpec, order: Place) -> dict[str, Any]:
     """Give the fields of a plan's view that say whether the job would start, and where.
 
     Args:
         gateway: its warm state is asked.
         caller: who would submit.
         spec: with its queue chosen and its priority clamped.
-        rank: value of its priority class.
+        order: what decides beside it.
 
     Raises:
         Conflict: the queue went away meanwhile.
     """
-    if spec.hold:
-        return _told(spec, Reason.HELD, "it is submitted held", "release it")
-    found = _ask(gateway, _job(spec, caller.name, rank, gateway.clock.now_us()), spec)
+    found = _ask(gateway, _job(spec, caller.name, order.rank, gateway.clock.now_us()), spec)
     place = {
         "position": found.position,
         "jobs_ahead": found.position - 1,
         "gpus_ahead": found.gpus_ahead,
     }
+    if spec.hold:
+        return {**_told(spec, Reason.HELD, "it is submitted held"), **_helping(_held(found))}
     if found.admit is not None:
         return {**_placed(gateway, spec, found.admit, dict(found.flavors)), **place}
     if found.hold is not None:
-        return {**hold_fields(found.hold), **place, "summary": _summary(spec, found.hold)}
-    return {**_barred(spec, found), **place}
+        told = {**hold_fields(found.hold), "summary": _summary(spec, found.hold)}
+    else:
+        told = _barred(spec, found)
+    return {**told, **place, **_helping(possible(found.sets, order.highest))}
 
 
 def _job(spec: JobSpec, user: str, rank: int, now_us: int) -> NewJob:
@@ -99,7 +113,6 @@ def hold_fields(hold: ClassHold) -> dict[str, Any]:
         "causes": tuple(CauseView(**asdict(cause)) for cause in hold.causes),
         "quota_path": tuple(QuotaStepView(**asdict(step)) for step in hold.quota_path),
         "limiting": hold.limiting,
-        "unblock": hold.unblock,
     }
 
 
@@ -113,17 +126,25 @@ def _barred(spec: JobSpec, found: Forecast) -> dict[str, Any]:
     if bar is None:
         return {}
     if bar.reason is Reason.NOT_BEFORE:
-        at = spec.not_before_at
-        return _told(spec, bar.reason, f"it is not to start before {at}", f"the time to be {at}")
-    return _told(spec, bar.reason, bar.detail, "")
+        return _told(spec, bar.reason, f"it is not to start before {spec.not_before_at}")
+    return _told(spec, bar.reason, bar.detail)
 
 
-def _told(spec: JobSpec, reason: Reason, words: str, unblock: str) -> dict[str, Any]:
+def _held(found: Forecast) -> tuple[Unblock, ...]:
+    """Give what would let a job start that is submitted held."""
+    release = Unblock("it to be released", (Lift(kind=LiftKind.RELEASE),))
+    return (release,) if found.admit else tuple(release.also(each) for each in found.sets)
+
+
+def _helping(sets: tuple[Unblock, ...]) -> dict[str, Any]:
+    return {"unblock": words_of(sets), "lifts": lift_views(sets)}
+
+
+def _told(spec: JobSpec, reason: Reason, words: str) -> dict[str, Any]:
     return {
         "reason": reason,
         "summary": f"{spec.name} would wait in queue {spec.queue}: {words}",
         "causes": (CauseView(reason=reason, detail=words),),
-        "unblock": (unblock,) if unblock else (),
     }
 
 

@@ -16,7 +16,7 @@ from gateway.service.choosing import queue_of, resolve
 from gateway.service.context import Caller, Gateway
 from gateway.service.feasibility import require_possible
 from gateway.service.gangs import request_of, totals_of
-from gateway.service.previewing import preview
+from gateway.service.previewing import Place, preview
 from gateway.service.rationing import Room
 from gateway.service.storing import Submitted, name_taken, store
 
@@ -85,13 +85,17 @@ def plan(gateway: Gateway, caller: Caller, spec: JobSpec) -> PlanView:
     if taken is not None:
         raise name_taken(spec.namespace, spec.name)
     pods, gpus, rdma = totals_of(resolved)
+    order = Place(
+        rank=book.classes.get(resolved.priority_class, 0),
+        highest=book.queues[resolved.queue]["priority_max"],
+    )
     return PlanView(
         spec=resolved.model_dump(mode="json"),
         queue=resolved.queue,
         pods=pods,
         gpus=gpus,
         rdma=rdma,
-        **preview(gateway, caller, resolved, book.classes.get(resolved.priority_class, 0)),
+        **preview(gateway, caller, resolved, order),
     )
 
 

@@ -10,6 +10,7 @@ from gateway.core.admission.snapshots import snapshot_of, state_of
 from gateway.core.admission.state import State
 from gateway.core.jobs.request import RequestClass
 from gateway.core.waiting.table import NewJob
+from tests.properties.applying_lifts import Case, applied
 from tests.properties.engine_steps import STEPS, a_world, submit
 from tests.properties.engine_world import World
 from tests.properties.strategies import Dice, seeds
@@ -71,7 +72,16 @@ def test_a_forecast_is_what_the_next_cycle_does(seed: int) -> None:
     )
     assert told.hold.reason == hold.reason
     assert (told.hold.causes, told.hold.quota_path) == (class_hold.causes, class_hold.quota_path)
-    assert told.hold.unblock == class_hold.unblock
+
+
+@usual
+@given(seeds)
+def test_what_would_let_it_start_does(seed: int) -> None:
+    world, job_id = with_newcomer(seed)
+    for words, lifts in ask(world, job_id).sets:
+        case = applied(Case(world.snapshot(), job_id, world.now_us), lifts)
+        plan = plan_cycle(case.snapshot, Policies(), case.now_us, BUDGET)
+        assert job_id in {admit.job_id for admit in plan.admits}, words
 
 
 def news(state: State, world: World) -> tuple[object, ...]:

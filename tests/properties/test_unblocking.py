@@ -3,6 +3,8 @@
 from hypothesis import given, settings
 
 from gateway.core.admission import ClassHold, Policies, Snapshot, plan_cycle
+from gateway.core.admission.remedies import remedies
+from gateway.core.admission.snapshots import state_of
 from gateway.core.jobs.request import RequestClass
 from tests.oracle.lines import first_bar, in_order, jobs_of
 from tests.properties.applying_lifts import Case, applied
@@ -61,3 +63,20 @@ def test_every_set_that_a_cycle_tells_lets_the_first_job_of_its_class_start(seed
             continue
         for words, lifts in zip(hold.unblock, hold.lifts, strict=True):
             assert starts(applied(Case(after, job_id, world.now_us), lifts)), (hold, words)
+
+
+def waiting_after_a_cycle(world: World) -> list[int]:
+    world.apply(plan_cycle(world.snapshot(), Policies(), world.now_us, BUDGET).admits)
+    return sorted(world.waiting)
+
+
+@usual
+@given(seeds)
+def test_every_set_that_is_told_of_a_job_lets_it_start(seed: int) -> None:
+    world = lived(seed)
+    waiting = waiting_after_a_cycle(world)
+    after = world.snapshot()
+    for job_id in waiting:
+        state = state_of(after, Policies(), world.now_us)
+        for words, lifts in remedies(state, job_id, world.now_us):
+            assert starts(applied(Case(after, job_id, world.now_us), lifts)), words

@@ -4,16 +4,17 @@ The job takes its place in the line, a pass is made over a second state, and the
 So whoever waits before it and fits is served first, as in the cycle that would follow.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from gateway.core.admission.deciding import Admitted, decide
 from gateway.core.admission.granting import admits_of
 from gateway.core.admission.ranking import Bar, Ranking
+from gateway.core.admission.remedies import remedies
 from gateway.core.admission.state import State
 from gateway.core.admission.types import Admit, ClassHold
+from gateway.core.admission.unblock import Unblock
 from gateway.core.admission.verdicts import ClassTeller
+from gateway.core.admission.what_if import asked
 from gateway.core.jobs.request import RequestClass
 from gateway.core.vocabulary import UNLIMITED
 from gateway.core.waiting.table import NewJob
@@ -31,6 +32,8 @@ class Forecast:
     admit: Admit | None = None
     flavors: tuple[tuple[str, str], ...] = ()
     """(pod set, flavor) of an admission."""
+    sets: tuple[Unblock, ...] = ()
+    """What would let it start, each complete by itself; nothing for an admission."""
     bar: Bar | None = None
     """What keeps it out whatever fits; then no pass was made."""
     hold: ClassHold | None = None
@@ -59,44 +62,22 @@ def forecast(state: State, job: NewJob, request: RequestClass, scope: Scope) -> 
         scope: as of the pass that would follow.
     """
     job = job._replace(job_id=ASKED_JOB, class_id=_class_of(state, request))
-    with _asked(state, job, request, scope.now_us) as fork:
+    with asked(state, job, request, scope.now_us) as fork:
         ranking = Ranking(fork, job.queue, scope.now_us)
         ranked, place = ranking.of(job.job_id), ranking.place_of(job.job_id)
         if ranked is None or place is None:
             raise LookupError(f"queue {job.queue} is not defined")
         found = Forecast(position=ranked.position, gpus_ahead=ranking.gpus_before(place))
         if ranked.bar is not None:
-            return replace(found, bar=ranked.bar)
+            sets = remedies(fork, job.job_id, scope.now_us)
+            return replace(found, bar=ranked.bar, sets=sets)
         decided = decide(fork, scope.now_us, scope.budget, scope.most_admits)
         slot = fork.lines.table.find(job.job_id)
         for entry, admit in zip(decided.admitted, admits_of(fork, decided), strict=True):
             if entry.slot == slot:
                 return replace(found, admit=admit, flavors=_flavors_of(entry))
         hold = ClassTeller(fork, decided, scope.now_us).hold((job.queue, job.class_id))
-        return replace(found, hold=hold)
-
-
-@contextmanager
-def _asked(state: State, job: NewJob, request: RequestClass, now_us: int) -> Iterator[State]:
-    """Give a second state in which the job waits."""
-    lines = state.lines
-    lines.compact()
-    lines.advance(now_us)
-    # The second state takes these for its own; the first one must still find them.
-    touched = set(lines.touched)
-    fork = state.fork()
-    try:
-        if job.class_id not in fork.classes:
-            fork.learn({job.class_id: request})
-        lines.add([job])
-        yield fork
-    finally:
-        lines.remove(job.job_id)
-        groups = lines.lines[job.queue].groups
-        for key in [key for key in groups if key.class_id == ASKED_CLASS]:
-            del groups[key]
-        lines.touched.clear()
-        lines.touched.update(touched)
+        return replace(found, hold=hold, sets=remedies(fork, job.job_id, scope.now_us))
 
 
 def _class_of(state: State, request: RequestClass) -> int:

@@ -72,6 +72,18 @@ def node_causes(scene: Scene, queue: Queue, request: RequestClass) -> tuple[Caus
     return tuple(dict.fromkeys(_told(views)))
 
 
+def pieces_cause(scene: Scene, queue: Queue, request: RequestClass) -> tuple[Cause, ...]:
+    """Say how the free GPUs lie apart, where enough are free in all; nothing for other gangs."""
+    offered = {flavor.name for flavor in flavors_of(queue, scene.flavors)}
+    is_offered = [name in offered for name in scene.eligibility.flavor_of]
+    usable = scene.room.is_available & np.array(is_offered, dtype=np.bool_)
+    free = scene.room.free_of(GPU)[usable]
+    if not dict(request.total).get(GPU, 0) or not len(free):
+        return ()
+    words = f"{in_words(GPU, int(free.sum()))} free in all, at most {int(free.max())} on one node"
+    return (Cause(reason=Reason.FRAGMENTED_DEVICES, detail=words),)
+
+
 def _told(views: Sequence["_PodSetView"]) -> Iterator[Cause]:
     in_trouble = [view for view in views if view.room < view.pod_set.count]
     if not in_trouble:

@@ -10,19 +10,22 @@ from hashlib import blake2b
 
 import numpy as np
 
+from gateway.core.admission.bars import cap_words
 from gateway.core.admission.state import State
 from gateway.core.admission.terms import Standing, Terms, terms_of
 from gateway.core.admission.verdicts import queue_bar
 from gateway.core.jobs.columns import Bool, Int64
-from gateway.core.policies.ordering import SECOND_US
+from gateway.core.policies.ordering import HOUR_US, SECOND_US
 from gateway.core.resources import GPU
-from gateway.core.resources.words import counted
-from gateway.core.vocabulary import Reason
+from gateway.core.vocabulary import OrderPolicy, Reason
 from gateway.core.waiting.lines import Line
 from gateway.core.waiting.table import GONE, PARKED
 
 CAPACITY_BITS = 20
 """A user's decayed usage is counted in 1/2^20 of what there is."""
+
+BY_NUMBER = frozenset({OrderPolicy.PRIORITY.value, OrderPolicy.FAIR_USERS.value})
+"""Policies in which a job's priority decides between jobs of one user."""
 
 Place = tuple[int, int, int, int, int, int]
 """What decides, lower first: not before its time, usage, rank of the stage, key, submitted, job."""
@@ -101,6 +104,27 @@ class Ranking:
         """Give one job with its place; None when it does not wait here."""
         row = self._row(job_id)
         return None if row is None else self._ranked(self.position(self._place(row)), row)
+
+    def priority_to_lead(self, job_id: int) -> int | None:
+        """Give the least priority with which a job would come before all others of its queue.
+
+        None where the number does not decide: by the queue's policy, by its user's use, or before
+        its time. What it has already if it comes first.
+        """
+        row, others = self._row(job_id), self._order[:2].tolist()
+        if row is None or self._line.queue.order not in BY_NUMBER:
+            return None
+        first = next((self._place(other) for other in others if other != row), None)
+        priority = int(self._state.lines.table.priority[self._slots[row]])
+        own = self._place(row)
+        if first is None or own < first:
+            return priority
+        if own[:3] != first[:3] or own[0]:
+            return None
+        # Each point moves the key by an hour's worth; a tie goes by age, then by job.
+        points = -(-(own[3] - first[3]) // HOUR_US)
+        is_tie_lost = own[3] - points * HOUR_US == first[3] and own[4:] > first[4:]
+        return priority + points + is_tie_lost
 
     def gpus_before(self, place: Place) -> int:
         """Give the GPUs that those before a place ask for in all."""
@@ -187,12 +211,12 @@ class Ranking:
         barred = queue_bar(state, queue, self.now_us)
         if barred is not None:
             return Bar(reason=barred.reason, detail=barred.detail)
-        gpus = state.ask((queue.name, class_id)).gpus
-        cap = state.holdings.cap_in_the_way(queue, self._user(slot), gpus)
+        gpus, user = state.ask((queue.name, class_id)).gpus, self._user(slot)
+        cap = state.holdings.cap_in_the_way(queue, user, gpus)
         if not cap:
             return None
-        words = f"with its {counted(gpus, 'GPU')} it would break the cap {cap}"
-        return Bar(reason=Reason.OVER_CAP, detail=f"{words} of {getattr(queue.caps, cap)}")
+        words = cap_words(cap, queue, user, (state.holdings.gpus.get((queue.name, user), 0), gpus))
+        return Bar(reason=Reason.OVER_CAP, detail=words)
 
 
 def _columns_of(state: State, line: Line, slots: Int64, now_us: int) -> tuple[Int64, ...]:

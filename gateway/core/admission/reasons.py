@@ -12,7 +12,7 @@ from itertools import chain
 import numpy as np
 
 from gateway.core.admission.asks import FlavorChoice, charges_of
-from gateway.core.admission.causes import node_causes, quota_causes, quota_path
+from gateway.core.admission.causes import node_causes, pieces_cause, quota_causes, quota_path
 from gateway.core.admission.deciding import Admitted
 from gateway.core.admission.lift_words import unblocking
 from gateway.core.admission.never import never_fits_on
@@ -152,11 +152,15 @@ class ReasonFinder:
         short = lacks[0] if lacks and all(lacks) else ()
         every = dict.fromkeys(chain.from_iterable(lacks))
         sets = self._unblocking(queue, request)
+        reason = self._reason(queue, request, short)
+        is_in_pieces = reason is Reason.FRAGMENTED_DEVICES
+        pieces = pieces_cause(self.scene, queue, request) if is_in_pieces else ()
+        nodes = node_causes(self.scene, queue, request)
         return ClassHold(
             queue=queue.name,
             class_index=class_index,
-            reason=self._reason(queue, request, short),
-            causes=(*quota_causes(every), *node_causes(self.scene, queue, request)),
+            reason=reason,
+            causes=(*quota_causes(every), *pieces, *nodes),
             quota_path=self._path(queue, request, short),
             limiting=short[0].node if short else "",
             unblock=words_of(sets),

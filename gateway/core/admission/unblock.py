@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gateway.core.resources.words import counted
 from gateway.core.vocabulary import LiftKind
 
 
@@ -51,7 +50,8 @@ def coming_first(others: int) -> Unblock:
     if not others:
         return NOTHING
     lift = Lift(kind=LiftKind.ORDER, amount=others)
-    return Unblock(f"it to come before the {counted(others, 'other job')} that wait", (lift,))
+    words = "1 other job that waits" if others == 1 else f"{others} other jobs that wait"
+    return Unblock(f"it to come before the {words}", (lift,))
 
 
 def words_of(sets: Iterable[Unblock]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Amounts in words for people: "4 GPUs", "2.5 CPU cores", "16 GiB of memory"."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 
 from gateway.core.resources.amounts import CPU, GPU, MEMORY, PODS, RDMA
 
@@ -24,6 +25,12 @@ def _cores(amount: int) -> str:
     # Three digits and then without trailing zeros: 1050 millicores are 1.05, not 1.5.
     figure = f"{whole}.{milli:03d}".rstrip("0") if milli else str(whole)
     return f"{figure} CPU {'core' if amount == 1000 else 'cores'}"  # noqa: PLR2004 - milli
+
+
+def instant_words(at_us: int) -> str:
+    """Give an instant in microseconds since the epoch as RFC 3339 has it, UTC."""
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at_us)
+    return at.isoformat().replace("+00:00", "Z")
 
 
 def counted(amount: int, noun: str) -> str:

@@ -50,7 +50,9 @@ def test_the_list_says_what_bars_a_job(world: World) -> None:
     world.submit(name="large", gpu=8)
     large, later = listed(world)
     assert (large.name, large.reason) == ("large", Reason.OVER_CAP)
-    assert large.barred == "with its 8 GPUs it would break the cap user_gpus of 4"
+    assert large.barred == (
+        "anna holds 0 GPUs in queue default, where one user may hold 4; this job asks for 8"
+    )
     assert (later.name, later.reason) == ("later", Reason.NOT_BEFORE)
     assert later.barred == "not before 2030-01-31T18:00:00+00:00"
     queues.pause_queue(world.gateway, ADMIN, "default")

@@ -9,7 +9,7 @@ from gateway.schemas.views import PlanView
 from gateway.service import queues
 from gateway.service.explaining import explain
 from gateway.service.jobs import job_assignments
-from gateway.service.previewing import preview
+from gateway.service.previewing import Place, preview
 from gateway.service.submit import plan
 from tests.service_world import ADMIN, ANNA, World, a_spec
 
@@ -55,7 +55,8 @@ def test_why_it_would_wait_is_told_as_explain_does(world: World) -> None:
 
 
 def test_what_bars_it_is_told(world: World) -> None:
-    assert planned(world, hold=True).reason is Reason.HELD
+    held = planned(world, hold=True)
+    assert (held.reason, held.unblock) == (Reason.HELD, ("it to be released",))
     later = planned(world, not_before_at="2030-01-31T18:00:00Z")
     assert (later.reason, later.position) == (Reason.NOT_BEFORE, 1)
     assert later.unblock == ("the time to be 2030-01-31T18:00:00Z",)
@@ -80,4 +81,4 @@ def test_a_queue_that_went_away_is_a_conflict(world: World) -> None:
     queues.create_queue(world.gateway, ADMIN, spec)
     queues.delete_queue(world.gateway, ADMIN, "short-lived")
     with pytest.raises(Conflict):
-        preview(world.gateway, ANNA, a_spec(queue="short-lived"), 0)
+        preview(world.gateway, ANNA, a_spec(queue="short-lived"), Place(rank=0, highest=0))

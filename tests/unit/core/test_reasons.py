@@ -86,6 +86,7 @@ def test_unlike_pods_that_have_room_only_one_by_one_are_fragmented() -> None:
     hold = hold_of(RequestClass(pod_sets=pods), fleet_with_free(6, 2))
     assert hold.reason is Reason.FRAGMENTED_DEVICES
     assert details(hold) == [
+        "8 GPUs free in all, at most 6 on one node",
         "1 of 2 nodes: room for a Master pod, but not for the whole gang at once",
         "1 of 2 nodes: fewer than 5 free GPUs",
     ]
