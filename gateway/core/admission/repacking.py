@@ -41,6 +41,7 @@ def repacked(
         Places in the same order; None when not all of them find one.
     """
     room = scene.room
+    # Gangs that run are below the mark, and nothing here can move them.
     room.back_to(mark)
     found: dict[int, GangPlaces] = {}
     for index in sorted(range(len(gangs)), key=lambda each: (_size(gangs[each].request), each)):
