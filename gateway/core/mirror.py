@@ -17,7 +17,7 @@ from gateway.core.jobs.request import RequestClass
 from gateway.core.queues.budgets import SECOND_US
 from gateway.core.queues.definitions import Cohort, Flavor, Queue
 from gateway.core.resources import GPU
-from gateway.core.vocabulary import JobState
+from gateway.core.vocabulary import HOLDING_STATES, JobState
 from gateway.core.waiting.table import NewJob
 
 
@@ -142,6 +142,9 @@ class Mirror:
         for job in latest:
             if not job.waits:
                 self.state.lines.remove(job.job_id)
+            if job.state in HOLDING_STATES:
+                # Its charges and devices come with the same reading, or came before.
+                self.state.promised.discard(job.job_id)
         self.state.lines.add([_new_job(job) for job in latest if job.waits])
 
     def _apply_charges(self, charges: Sequence[ChargeRow]) -> None:

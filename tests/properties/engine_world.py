@@ -110,6 +110,10 @@ class World:
                     held.update((kind, pod.node_id, bit) for bit in bits)
         assert not [device for device, holders in held.items() if holders > 1]
 
+    def node_rows(self) -> list[tuple[NodeRow, list[DeviceRow]]]:
+        """Give every node with its devices, as they are in use now."""
+        return [self._node(node_id, facts) for node_id, facts in sorted(self.nodes.items())]
+
     def _waiting_list(self) -> WaitingJobs:
         jobs = list(self.waiting.values())
         classes = tuple(dict.fromkeys(job.gang for job in jobs))
@@ -136,7 +140,7 @@ class World:
         )
 
     def _fleet(self) -> Fleet:
-        rows = [self._node(node_id, facts) for node_id, facts in sorted(self.nodes.items())]
+        rows = self.node_rows()
         if not rows:
             rows = [(a_node(99, labels=(("size", "none"),)), [])]
         devices = [device for _, held in rows for device in held]

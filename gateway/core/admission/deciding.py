@@ -95,7 +95,7 @@ class Pass:
                 self._count(entry, -1)
         self.state.bury(self._buried)
         job_ids = self.state.lines.table.job_id
-        self.state.promised = tuple(int(job_ids[each.slot]) for each in self.decided.admitted)
+        self.state.promised = {int(job_ids[each.slot]) for each in self.decided.admitted}
         return self.decided
 
     def _may_go_on(self) -> bool:

@@ -56,7 +56,7 @@ def plan_pass(
         class_holds=tuple(telling.news()),
         queue_holds=queue_holds(state, now_us),
         next_wake_at_us=next_wake_at_us(state, now_us, decided.slots()),
-        is_complete=not telling.untold and not decided.not_reached,
+        is_complete=not state.owed and not decided.not_reached,
     )
 
 
@@ -67,14 +67,14 @@ class _Telling:
         self.state = state
         self.decided = decided
         self.now_us = now_us
-        self.untold = 0
-        """Classes with something new to tell that this pass had no time for."""
         self._teller = ClassTeller(state, decided, now_us)
+        self._waiting: dict[str, frozenset[int]] = {}
 
     def news(self) -> Iterator[ClassHold]:
         """Give what is new, what failed first."""
-        due = dict.fromkeys((*self._failed(), *self._others()))
-        self.untold = max(0, len(due) - MOST_TOLD)
+        due = dict.fromkeys((*self._owed(), *self._failed(), *self._others()))
+        # What fails is dead from now on and will not come up again by itself.
+        self.state.owed = tuple(islice(due, MOST_TOLD, None))
         for key in (*islice(due, MOST_TOLD), *self._old(due)):
             hold = self._teller.hold(key)
             ask = self.state.ask(key)
@@ -84,6 +84,10 @@ class _Telling:
                 hold.reason, self.now_us, self.state.version, (ask.lacks_quota, ask.lacks_nodes)
             )
             yield hold
+
+    def _owed(self) -> Iterator[AskKey]:
+        """Give what earlier passes had no time to tell, for as long as somebody waits for it."""
+        return filter(self._waits, self.state.owed)
 
     def _failed(self) -> Iterator[AskKey]:
         """Give what had its turn and did not fit, unless the same was told just now."""
@@ -104,7 +108,17 @@ class _Telling:
         """Give what was told long ago of a state that has changed since."""
         old = takewhile(lambda entry: self._is_old(entry[1]), self.state.told.items())
         changed = (key for key, told in old if told.version != self.state.version)
-        yield from list(islice((key for key in changed if key not in due), MOST_REFRESHED))
+        fresh = (key for key in changed if key not in due and self._waits(key))
+        # A list first: whoever is told moves to the end of what is gone through here.
+        yield from list(islice(fresh, MOST_REFRESHED))
+
+    def _waits(self, key: AskKey) -> bool:
+        """Whether anybody of a class waits whose instant has come."""
+        queue, class_id = key
+        if queue not in self._waiting:
+            groups = self.state.lines.groups_of(queue) if queue in self.state.scene.queues else ()
+            self._waiting[queue] = frozenset(group.key.class_id for group in groups)
+        return class_id in self._waiting[queue]
 
     def _is_old(self, told: Told) -> bool:
         return self.now_us - told.at_us >= REFRESH_US

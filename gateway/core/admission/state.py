@@ -70,10 +70,13 @@ class State:
         """Dead asks that quota refused, by root."""
         self.told: dict[AskKey, Told] = {}
         """What was told about each ask, in the order of telling."""
+        self.owed: tuple[AskKey, ...] = ()
+        """Asks with something new to tell that no pass had time for."""
         self.version = 0
         """Grows with everything that may change a reason."""
-        self.promised: tuple[int, ...] = ()
-        """Jobs that the last pass admitted; what it saw fail, failed beside them."""
+        self.promised: set[int] = set()
+        """Jobs that the last pass admitted and that were not seen to hold anything yet; what it saw
+        fail, failed beside them."""
         self._now_us = 0
         self._dated_until_us: int | None = None
         fleet = fleet_of((), {}, is_complete=False)
@@ -123,10 +126,11 @@ class State:
     def at(self, now_us: int) -> None:
         """Let time pass: dated changes act, jobs become eligible or age."""
         self._now_us = now_us
-        if any(self.lines.table.find(job_id) is not None for job_id in self.promised):
-            # What failed beside these may fit, since they were not started after all.
+        if self.promised:
+            # What failed beside these may fit, since they hold nothing after all. That they do not
+            # wait any more says little: they may have been cancelled, or have ended already.
             self.revive_all()
-        self.promised = ()
+            self.promised = set()
         self._revive_quota()
         self.lines.compact()
         if self._dated_until_us is not None and now_us >= self._dated_until_us:

@@ -1,8 +1,7 @@
 """One queue during one pass: whose turn it is, group by group, without changing the lines."""
 
 from collections.abc import Iterable, Iterator
-from heapq import heapify, heappop, heapreplace
-from operator import itemgetter
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import NamedTuple
 
 from gateway.core.admission.asks import Ask
@@ -38,10 +37,10 @@ class QueueWalk:
         self._serial = 0
         items = [self._item(group, ask, group.run.walk()) for group, ask in live]
         self._heap: list[_Item] = [item for item in items if item is not None]
-        marker = self._marker(dead)
-        if marker is not None:
-            self._heap.append(marker)
+        self._dead = list(self._markers(dead))
         heapify(self._heap)
+        heapify(self._dead)
+        self._mark()
 
     def turn(self) -> Turn | None:
         """Give whose turn it is; None when nobody is left."""
@@ -58,7 +57,10 @@ class QueueWalk:
 
     def leave_group(self) -> None:
         """Let all jobs of the present group leave."""
-        heappop(self._heap)
+        _, _, turn, _ = heappop(self._heap)
+        if turn.is_dead:
+            # A cap keeps its user back, so the next of those that do not fit is in the way.
+            self._mark()
 
     def leave_class(self, class_id: int) -> None:
         """Let all jobs of a class leave, and the one that stands for the dead."""
@@ -85,14 +87,15 @@ class QueueWalk:
         position = self._line.position(group, entry, self._now_us)
         return position, self._serial, Turn(group, ask, entry[3]), rest
 
-    def _marker(self, dead: Iterable[Asker]) -> _Item | None:
-        """Give the first of those that are known not to fit."""
-        heads = [
-            (self._line.position(group, entry, self._now_us), 0, group, ask, entry[3])
-            for group, ask in dead
-            if (entry := group.run.first()) is not None
-        ]
-        if not heads:
-            return None
-        position, serial, group, ask, slot = min(heads, key=itemgetter(0))
-        return position, serial, Turn(group, ask, slot, is_dead=True), iter(())
+    def _mark(self) -> None:
+        """Let the first of those that are known not to fit stand for them all."""
+        if self._dead:
+            heappush(self._heap, heappop(self._dead))
+
+    def _markers(self, dead: Iterable[Asker]) -> Iterator[_Item]:
+        """Give the heads of the groups that are known not to fit."""
+        for group, ask in dead:
+            entry = group.run.first()
+            if entry is not None:
+                position = self._line.position(group, entry, self._now_us)
+                yield position, 0, Turn(group, ask, entry[3], is_dead=True), iter(())

@@ -1,0 +1,100 @@
+"""A state that lives for long decides and explains what one made afresh decides and explains.
+
+After every step of a life the plan of the long-lived mirror is held against the plan of its own
+snapshot and against that of a mirror that has just read every row. `WARM_LIVES` in the environment
+asks for more lives than the usual run has.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from hypothesis import given, settings
+
+from gateway.core.admission import Admit, CyclePlan, Policies, plan_cycle, plan_pass
+from gateway.core.mirror import Mirror
+from gateway.core.vocabulary import UNLIMITED, Reason
+from tests.properties.engine_steps import a_world
+from tests.properties.strategies import Dice, seeds
+from tests.properties.warm_rows import Rows
+from tests.properties.warm_steps import ROW_STEPS
+
+LIVES = int(os.environ.get("WARM_LIVES", "60"))
+STEPS = 15
+BUDGET = 1000
+usual = settings(max_examples=LIVES, deadline=None)
+
+Answer = tuple[str, str]
+"""(queue, user) of what bars a queue or user."""
+
+
+class Life:
+    """A long-lived mirror beside the rows that it reads, and what was told about those who wait."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = Dice(seed)
+        self.rows = Rows(a_world(seed))
+        self.mirror = Mirror()
+        self.told: dict[tuple[str, int], Reason] = {}
+        self.barred: dict[Answer, Reason] = {}
+
+    @property
+    def now_us(self) -> int:
+        return self.rows.world.now_us
+
+    def read(self) -> None:
+        """Apply what changed, some of it twice, as a reader does whose horizon overlaps."""
+        changes = self.rows.changes()
+        self.mirror.apply(changes)
+        if self.dice.happens(20):
+            self.mirror.apply(changes._replace(definitions=None))
+
+    def step(self) -> None:
+        """Let one to three things happen, and read them."""
+        for _ in range(self.dice.pick([1, 1, 1, 2, 3])):
+            self.dice.pick(ROW_STEPS)(self.rows, self.dice)
+        self.read()
+
+    def plan(self, most_admits: int = UNLIMITED) -> CyclePlan:
+        """Make a pass, and note what it tells."""
+        plan = plan_pass(self.mirror.state, 1, self.now_us, BUDGET, most_admits)
+        self.told.update(((each.queue, each.class_index), each.reason) for each in plan.class_holds)
+        self.barred = {(each.queue, each.user): each.reason for each in plan.queue_holds}
+        return plan
+
+    def commit(self, admits: Iterable[Admit]) -> None:
+        """Let some of a plan come true, and read it."""
+        self.rows.world.apply(tuple(admits))
+        self.read()
+
+    def some_of(self, admits: Sequence[Admit]) -> list[Admit]:
+        """Give all, some or none: the others missed their compare-and-set."""
+        percent = self.dice.pick([100, 100, 50, 0])
+        return [admit for admit in admits if self.dice.happens(percent)]
+
+
+def placed(admits: Iterable[Admit]) -> list[Admit]:
+    """Give admissions without the numbers of classes, which a snapshot has its own of."""
+    return [replace(admit, class_index=0) for admit in admits]
+
+
+def cold_plan(life: Life) -> CyclePlan:
+    """Decide on the mirror's state as a value."""
+    return plan_cycle(life.mirror.snapshot(1), Policies(), life.now_us, BUDGET)
+
+
+@given(seeds)
+@usual
+def test_a_long_life_decides_like_a_fresh_start_after_every_step(seed: int) -> None:
+    life = Life(seed)
+    life.read()
+    for _ in range(STEPS):
+        fresh = life.rows.cold()
+        expected = cold_plan(life)
+        warm = life.plan()
+        anew = plan_pass(fresh.state, 1, life.now_us, BUDGET)
+        assert placed(warm.admits) == placed(expected.admits)
+        assert placed(warm.admits) == placed(anew.admits)
+        assert warm.queue_holds == expected.queue_holds == anew.queue_holds
+        life.commit(life.some_of(warm.admits))
+        life.step()
