@@ -114,6 +114,7 @@ class Mirror:
             self.definitions = rows.definitions
             self.state.define(Definitions(*rows.definitions[1:]))
             self._watch_budgets()
+        # Classes before jobs: the order of a line may ask for the GPUs of a gang.
         self.state.learn({row.class_id: row.request for row in rows.classes})
         self._apply_charges(rows.charges)
         if rows.usage is not None:
@@ -136,6 +137,7 @@ class Mirror:
         return class_ids_of(self.state)
 
     def _apply_jobs(self, jobs: tuple[JobRow, ...]) -> None:
+        # One reading may bring several states of a job; only the last one is true.
         latest = {job.job_id: job for job in jobs}.values()
         for job in latest:
             if not job.waits:
@@ -147,6 +149,7 @@ class Mirror:
 
     def _apply_charges(self, charges: Sequence[ChargeRow]) -> None:
         for charge in charges:
+            # Taken back as it was counted, since a row may come twice, or changed.
             before = self._charges.pop(charge.charge_id, None)
             if before is not None:
                 self._count(before, -1)

@@ -31,6 +31,7 @@ def live_attempts(connection: Connection) -> list[tuple[RowMapping, RowMapping]]
     is_live = attempts.c.phase != AttemptPhase.CLOSED
     statement = select(attempts).where(is_live).order_by(attempts.c.reserved_us, attempts.c.id)
     live = connection.execute(statement).mappings().all()
+    # Two statements instead of one wide join: a job's columns once, without its spec.
     owners = select(*HEAD).join(attempts, attempts.c.job_id == jobs.c.id).where(is_live)
     by_id = {row["id"]: row for row in connection.execute(owners).mappings()}
     return [
@@ -88,6 +89,7 @@ def change_attempt(writer: Writer, attempt: RowMapping, values: Mapping[str, Any
     """
     changed = writer.connection.execute(
         update(attempts)
+        # The phase is the version of an attempt: steps only go forward, each from the one before.
         .where(attempts.c.id == attempt["id"], attempts.c.phase == attempt["phase"])
         .values(**values)
     )
@@ -131,6 +133,7 @@ def devices_of(connection: Connection, attempt_id: int) -> dict[int, list[RowMap
 def store_log_tail(writer: Writer, attempt_id: int, rank: int, lines: str) -> None:
     """Keep the last lines of one rank, cut to 64 KiB."""
     dialect = sqlite if writer.is_sqlite else postgresql
+    # The end says why it failed; the beginning is in the cluster's own logs.
     kept = lines[-MAX_TAIL_BYTES:]
     statement = dialect.insert(log_tails).values(attempt_id=attempt_id, rank=rank, lines=kept)
     writer.connection.execute(

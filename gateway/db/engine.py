@@ -86,6 +86,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Writer]:
         """Give one write transaction; commits at the end, rolls back on any error."""
+        # On SQLite BEGIN IMMEDIATE: a read that turns into a write later could not be repeated.
         with _translated(), self._my_turn(), self._writing.begin() as connection:
             yield Writer(connection, is_sqlite=self.is_sqlite)
 
@@ -94,6 +95,7 @@ class Database:
         """Give one consistent read."""
         options: dict[str, Any] = {}
         if not self.is_sqlite:
+            # Several statements of one answer must see one moment; READ COMMITTED would show two.
             options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         with _translated(), self.engine.connect() as opened:
             connection = opened.execution_options(**options)
@@ -109,6 +111,7 @@ class Database:
             except DatabaseUnavailable as error:
                 if attempt == attempts or not _is_retryable(error.__cause__):
                     raise
+                # 20 to 160 ms: longer than a transaction, much shorter than a lease.
                 time.sleep(0.01 * 2**attempt)
         raise DatabaseUnavailable("no attempt was made", hint="attempts must be at least 1")
 
@@ -143,6 +146,7 @@ class Database:
 def _run_each(
     writer: Writer, works: Sequence[Callable[[Writer], Any]]
 ) -> Sequence[Any | Exception]:
+    # Alone it needs no savepoint: the transaction itself takes it back.
     if len(works) == 1:
         return [works[0](writer)]
     return [outcome for work in works for outcome in store_each(writer, [work], _run_each)]
@@ -184,11 +188,13 @@ def _translated() -> Iterator[None]:
             f"a value cannot be stored: {_first_line(error)}",
             hint="remove control characters and broken Unicode; numbers have at most 63 bits",
         ) from error
+    # The driver's text names host and user; only its first line is told.
     except (OperationalError, PoolTimeout) as error:
         raise DatabaseUnavailable(
             f"the database does not answer: {_first_line(error)}", hint="try again shortly"
         ) from error
     except DBAPIError as error:
+        # A server that restarts ends connections in many ways, some of them no OperationalError.
         if error.connection_invalidated:
             raise DatabaseUnavailable("the database connection broke", hint="try again") from error
         raise

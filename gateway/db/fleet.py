@@ -25,6 +25,7 @@ DEVICE_FACTS = (
 
 def sync_inventory(writer: Writer, seen: Sequence[NodeSeen], at_us: int) -> int:
     """Bring nodes and devices to what a complete inventory saw; gives how many rows changed."""
+    # Whole, not node by node: five thousand reads take longer than one.
     known = _known_nodes(writer.connection)
     happened: list[NewEvent] = []
     changed: list[int] = []
@@ -34,11 +35,13 @@ def sync_inventory(writer: Writer, seen: Sequence[NodeSeen], at_us: int) -> int:
             changed.append(node_id)
         if words:
             happened.append(_event(at_us, words, node.name))
+    # What is left was not seen. The inventory is complete, so it is not there any more.
     for row in known.values():
         if row["is_present"]:
             _mark_absent(writer, row["id"])
             happened.append(_event(at_us, "node_vanished", row["name"]))
             changed.append(row["id"])
+    # Last, when all totals and foreign uses are in: a shrunken node must not go below nothing.
     recompute_free(writer, changed)
     append_events(writer, happened)
     return len(changed)
@@ -79,6 +82,7 @@ def _sync_node(
 def _words(known: Row, facts: Mapping[str, Any]) -> str:
     if not known["is_present"]:
         return "node_returned"
+    # Same name, another machine: what ran on the old one is gone with it.
     if known["uid"] != facts["uid"]:
         return "node_replaced"
     if known["health"] != facts["health"]:
@@ -118,6 +122,7 @@ def _sync_amounts(writer: Writer, node_id: int, node: NodeSeen) -> bool:
     has_changed = False
     for resource in sorted({*known, *node.total}):
         now = (node.total.get(resource, 0), node.foreign.get(resource, 0))
+        # Most rounds see what the last one saw, and write nothing.
         if known.get(resource) == now:
             continue
         has_changed = True
@@ -127,6 +132,7 @@ def _sync_amounts(writer: Writer, node_id: int, node: NodeSeen) -> bool:
             writer.connection.execute(update(node_amounts).where(key).values(**values))
         else:
             writer.connection.execute(
+                # Nothing free until the sum is made: a wrong figure must never be too high.
                 insert(node_amounts).values(node_id=node_id, resource=resource, free=0, **values)
             )
     return has_changed
@@ -154,6 +160,7 @@ def _sync_devices(writer: Writer, node_id: int, seen: Sequence[DeviceSeen]) -> b
             has_changed = True
             _update_device(writer, row["id"], facts)
     for row in known.values():
+        # Marked and not deleted: grants point at it, and ordinals keep their meaning.
         if row["is_present"]:
             has_changed = True
             _update_device(writer, row["id"], {"is_present": False})

@@ -32,6 +32,7 @@ def intern_class(writer: Writer, request: RequestClass) -> int:
     ).scalar_one_or_none()
     if found is not None:
         return int(found)
+    # Two submits of one new shape may race; the one that loses reads the winner's row.
     dialect = sqlite if writer.is_sqlite else postgresql
     writer.connection.execute(
         dialect.insert(request_classes)
@@ -170,6 +171,7 @@ def change_job(writer: Writer, job: RowMapping, values: Mapping[str, Any]) -> No
 
 def overdue_waiting(connection: Connection, at_us: int, limit: int) -> Sequence[RowMapping]:
     """Give waiting jobs whose queue timeout has passed."""
+    # From the submit on, not from eligibility: it is what the user meant to wait at most.
     deadline = jobs.c.submitted_us + jobs.c.queue_timeout_seconds * 1_000_000
     return (
         connection.execute(

@@ -71,12 +71,14 @@ def reserve(writer: Writer, grant: Grant) -> int:
         StaleVersion: the job changed since the plan was made.
         GrantConflict: something of it is taken.
     """
+    # The job first: its version is what most often changed, and the cheapest to find out.
     user = _advance_job(writer, grant)
     try:
         attempt_id = _insert_attempt(writer, grant)
         for pod in grant.pods:
             _reserve_pod(writer, attempt_id, pod)
         _insert_charges(writer, attempt_id, grant, user)
+    # A constraint said no although every read said yes: this is the last judge at work.
     except IntegrityError as error:
         raise GrantConflict(f"job {grant.job_id} collides with another reservation") from error
     return attempt_id
@@ -89,6 +91,7 @@ def free(writer: Writer, attempt_id: int, at_us: int) -> bool:
         .where(attempts.c.id == attempt_id, attempts.c.phase != AttemptPhase.CLOSED)
         .values(phase=AttemptPhase.CLOSED, closed_us=at_us)
     )
+    # Whoever closes the attempt frees it, so devices come back once however often it is tried.
     if closed.rowcount == 0:
         return False
     _free_devices(writer, attempt_id)
@@ -142,6 +145,8 @@ def _insert_attempt(writer: Writer, grant: Grant) -> int:
 
 
 def _reserve_pod(writer: Writer, attempt_id: int, pod: GrantPod) -> None:
+    # Nodes in the order of the plan's pods; two writers that cross are told apart by a deadlock,
+    # which is repeated, and never by a double grant.
     _lock_usable_node(writer, pod.node_id)
     for resource, amount in sorted(pod.amounts.items()):
         taken = writer.connection.execute(
@@ -149,10 +154,12 @@ def _reserve_pod(writer: Writer, attempt_id: int, pod: GrantPod) -> None:
             .where(
                 node_amounts.c.node_id == pod.node_id,
                 node_amounts.c.resource == resource,
+                # Compared and taken by one statement; a check on the column stands behind it.
                 node_amounts.c.free >= amount,
             )
             .values(free=node_amounts.c.free - amount)
         )
+        # Nothing asked of a resource that the node does not have is fine.
         if taken.rowcount == 0 and amount:
             raise GrantConflict(f"node {pod.node_id} has no {amount} {resource} left")
     assignment_id = int(
@@ -182,6 +189,7 @@ def _lock_usable_node(writer: Writer, node_id: int) -> None:
             ~nodes.c.is_cordoned,
             nodes.c.health == DeviceHealth.HEALTHY,
         )
+        # Marks the node for the mirror, and on PostgreSQL holds its row until the commit.
         .values(xact_id=writer.xact_id)
     )
     if locked.rowcount == 0:
@@ -214,6 +222,7 @@ def _take_device(writer: Writer, node_id: int, kind: DeviceKind, ordinal: int) -
             devices.c.node_id == node_id,
             devices.c.kind == kind,
             devices.c.ordinal == ordinal,
+            # A whole device: one that is shared out in part has units left and is none.
             devices.c.units_free == devices.c.units_total,
             devices.c.is_present,
             ~devices.c.is_foreign,
@@ -255,6 +264,7 @@ def _free_devices(writer: Writer, attempt_id: int) -> None:
         .join(assignments, assignments.c.id == device_grants.c.assignment_id)
         .where(assignments.c.attempt_id == attempt_id, device_grants.c.is_live)
     )
+    # By id and not by condition: the devices must get back exactly what these grants took.
     rows = writer.connection.execute(live).all()
     if not rows:
         return
@@ -299,6 +309,7 @@ def recompute_free(writer: Writer, node_ids: Sequence[int]) -> None:
     connection.execute(
         select(nodes.c.id)
         .where(nodes.c.id.in_(node_ids))
+        # Always in this order, so that two that free at the same time cannot wait for each other.
         .order_by(nodes.c.id)
         .with_for_update(key_share=True)
     )
@@ -317,6 +328,7 @@ def recompute_free(writer: Writer, node_ids: Sequence[int]) -> None:
         {
             "node": row["node_id"],
             "name": row["resource"],
+            # A node that shrank may hold more than it has; free never goes below nothing.
             "left": max(
                 0,
                 row["total"] - row["foreign_use"] - held.get((row["node_id"], row["resource"]), 0),

@@ -48,6 +48,7 @@ metadata = MetaData(
     }
 )
 
+# JSONB compares and indexes; SQLite keeps text, which is read back the same.
 Json = JSON().with_variant(JSONB(), "postgresql")
 JsonOrNull = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 Id = BigInteger().with_variant(Integer(), "sqlite")
@@ -63,6 +64,7 @@ def one_of(column: str, values: type[StrEnum]) -> str:
 gateway_state = Table(
     "gateway_state",
     metadata,
+    # One row that writers lock in turn: counters, and the last word on what generation it is.
     Column("id", Integer, primary_key=True, doc="Always 1."),
     Column("config_generation", BigInteger, nullable=False, server_default="0"),
     Column("cycle_serial", BigInteger, nullable=False, server_default="0"),
@@ -145,6 +147,7 @@ quotas = Table(
     CheckConstraint("owner_kind IN ('queue', 'cohort')", name="owner_kind"),
     CheckConstraint("nominal >= 0", name="nominal_not_negative"),
     CheckConstraint("borrowing_limit >= 0", name="borrowing_not_negative"),
+    # NULL passes a check, so no limit is no special case.
     CheckConstraint("lending_limit >= 0 AND lending_limit <= nominal", name="lending_range"),
 )
 
@@ -223,18 +226,23 @@ jobs = Table(
     Column("eligible_us", BigInteger, nullable=False, server_default="0", doc="0 is at once."),
     Column("deadline_us", BigInteger, nullable=False, server_default="0", doc="0 is none."),
     Column("expected_seconds", BigInteger, nullable=False, server_default="0", doc="0: unknown."),
+    # NULL keys differ from each other on both databases: jobs without one never collide.
     UniqueConstraint("user_name", "namespace", "idempotency_key"),
     CheckConstraint(one_of("state", JobState), name="state"),
+    # An outcome is stored with the step into stopping, or a crash would forget why it stops.
     CheckConstraint("(state = 'stopping') = (stop_outcome IS NOT NULL)", name="stopping_outcome"),
     CheckConstraint(
         "(state IN ('succeeded', 'failed', 'cancelled')) = (ended_us IS NOT NULL)",
         name="ended_when_terminal",
     ),
+    # The mirror reads what changed since its horizon many times a second.
     Index("ix_jobs_xact_id", "xact_id"),
+    # For lists by state, newest first, with the row id as their cursor.
     Index("ix_jobs_state_id", "state", "id"),
     Index("ix_jobs_queue_state", "queue", "state"),
     Index("ix_jobs_namespace_id", "namespace", "id"),
     Index(
+        # Among live jobs only: a name may be used again once its job has ended.
         "uq_jobs_live_name",
         "namespace",
         "name",
@@ -316,6 +324,7 @@ attempts = Table(
     CheckConstraint("(phase = 'closed') = (closed_us IS NOT NULL)", name="closed_at"),
     Index("ix_attempts_phase", "phase"),
     Index(
+        # At most one live attempt, so at most one live object in the cluster.
         "uq_attempts_live_job",
         "job_id",
         unique=True,
@@ -352,6 +361,7 @@ node_amounts = Table(
     Column("total", BigInteger, nullable=False, doc="Allocatable, base units."),
     Column("foreign_use", BigInteger, nullable=False, server_default="0", doc="Not ours."),
     Column("free", BigInteger, nullable=False, doc="Reduced in the reserving transaction."),
+    # The last judge of amounts: a reservation beyond what is free fails here.
     CheckConstraint("free >= 0", name="free_not_negative"),
 )
 
@@ -379,6 +389,7 @@ devices = Table(
     UniqueConstraint("node_id", "kind", "ordinal"),
     CheckConstraint(one_of("kind", DeviceKind), name="kind"),
     CheckConstraint(one_of("health", DeviceHealth), name="health"),
+    # The last judge of shared devices, as the unique index below is of whole ones.
     CheckConstraint("units_free >= 0 AND units_free <= units_total", name="units_range"),
     Index("ix_devices_xact_id", "xact_id"),
 )
@@ -396,6 +407,7 @@ assignments = Table(
     Column("is_live", Boolean, nullable=False, server_default=true()),
     UniqueConstraint("attempt_id", "pod_set", "pod_index"),
     Index(
+        # Freeing sums up what is live on a node; the ended ones are most of the table.
         "ix_assignments_live_node",
         "node_id",
         postgresql_where=text("is_live"),
@@ -415,6 +427,7 @@ device_grants = Table(
     CheckConstraint("units > 0", name="units_positive"),
     Index("ix_device_grants_assignment_id", "assignment_id"),
     Index(
+        # A device is held whole by one live gang, whatever any program believes.
         "uq_device_grants_whole_device",
         "device_id",
         unique=True,
@@ -437,6 +450,7 @@ charges = Table(
     Column("user_name", String(128), nullable=False, server_default=text("''")),
     Column("reserved_us", BigInteger, nullable=False, server_default="0"),
     Column("closed_us", BigInteger, doc="When the devices came back."),
+    # A pair is charged once for a gang, so a repeated insert cannot double it.
     UniqueConstraint("attempt_id", "flavor", "resource"),
     Index("ix_charges_xact_id", "xact_id"),
     # Budgets look at what a window's GPUs were used for; only these rows pay for the index.
@@ -461,6 +475,7 @@ events = Table(
     Column("data", Json, nullable=False),
     Column("xact_id", BigInteger, nullable=False, doc="Gives the order in which they are told."),
     Index("ix_events_job_id_id", "job_id", "id"),
+    # Streams are told in the order of commits, which row ids alone do not give on PostgreSQL.
     Index("ix_events_xact_id_id", "xact_id", "id"),
 )
 

@@ -57,6 +57,8 @@ class Commit:
     def run(self) -> None:
         """Write everything; raises StaleLeader when somebody else leads."""
         admits = self.plan.admits
+        # Several transactions, so that a long plan does not keep submits out; each one checks anew
+        # that the plan still holds.
         for start in range(0, len(admits), BATCH):
             self._write_batch(admits[start : start + BATCH])
         barred = {(each.queue, each.user): each for each in self.plan.queue_holds}
@@ -72,6 +74,7 @@ class Commit:
 
     def _guard(self, writer: Writer) -> bool:
         """Whether the plan still holds; raises StaleLeader when this process does not lead."""
+        # Locks the lease's row: nobody takes over before this transaction ends.
         require_epoch(writer, self.view.epoch)
         self.is_outdated = read_generation(writer.connection) != self.view.generation
         return not self.is_outdated
@@ -89,9 +92,11 @@ class Commit:
         if job is None:
             return False
         try:
+            # One gang that collides takes back its own rows; the rest of the batch stands.
             with writer.savepoint():
                 reserve(writer, self._grant(admit, job, at_us))
                 append_event(writer, _reserved_event(admit, job, at_us))
+                # Tests kill the process here, between the rows and their commit.
                 reach("in_reserve")
         except (StaleVersion, GrantConflict):
             return False

@@ -36,6 +36,7 @@ def list_nodes(gateway: Gateway, caller: Caller, cursor: str = "", limit: int = 
     """Give a page of nodes by name; the cursor is the last one's name."""
     del caller
     with gateway.database.read() as connection:
+        # One more than asked for tells whether there is a next page.
         rows = fleet_rows.list_nodes(connection, cursor, limit + 1)
         views = _node_views(connection, rows[:limit])
     return NodePage(items=views, next_cursor=next_cursor(rows, limit, itemgetter("name")))
@@ -78,6 +79,7 @@ def _cordon(gateway: Gateway, caller: Caller, name: str, reason: str) -> NodeVie
 
     def work(writer: Writer) -> None:
         node = _require_node(writer.connection, name)
+        # No event for what was so already, or a script in a loop would fill the history.
         if not set_cordon(writer, node, reason):
             return
         kind = "node_cordoned" if reason else "node_uncordoned"
@@ -100,6 +102,7 @@ def _require_node(connection: Connection, name: str) -> Row:
 
 def _node_views(connection: Connection, rows: Sequence[Row]) -> tuple[NodeView, ...]:
     ids = [row["id"] for row in rows]
+    # Two statements for the whole page instead of two for each node.
     amounts = fleet_rows.amounts_of(connection, ids)
     counts = fleet_rows.device_counts(connection, ids)
     return tuple(_node_view(row, amounts.get(row["id"], {}), counts) for row in rows)

@@ -40,6 +40,7 @@ def launch_due(gateway: Gateway) -> int:
     """Bring every attempt that is on its way one or more steps further; gives how many moved."""
     moved = outages = 0
     for job, attempt in live_work(gateway):
+        # Each call to a dead cluster costs its timeout, and the lease goes on running down.
         if is_cut_off(gateway, outages) or not may_call(gateway):
             break
         if _is_due(gateway, job, attempt):
@@ -82,10 +83,12 @@ class _Steps:
             current = work
             try:
                 work = self._step(current)
+            # Never adopted and never deleted: it may be somebody's training.
             except ForeignObject as error:
                 return self._give_up(current, EndReason.FOREIGN_OBJECT, error.detail)
             except ClusterRejected as error:
                 return self._give_up(current, EndReason.REJECTED_BY_CLUSTER, error.detail)
+            # The devices stay held: whether the call arrived is not known.
             except (ClusterUnreachable, Overloaded) as error:
                 self._pause(current, error)
                 return has_moved
@@ -106,9 +109,11 @@ class _Steps:
     def _create(self, work: Work) -> Work | None:
         """Find what an earlier try made, or store that a create is sent and send it."""
         ref = None
+        # A create was sent before, and its answer was lost or never stored.
         if work.attempt["sent_us"] is not None:
             ref = self.gateway.backend.find(work.launch)
         if ref is None:
+            # The intent before the call: a crash in between leaves something to look for.
             sent = self._record(work, {"sent_us": self.gateway.clock.now_us()})
             reach("after_intent")
             if not may_call(self.gateway):
@@ -130,12 +135,14 @@ class _Steps:
     def _unsuspend(self, work: Work) -> Work | None:
         """Make sure that the object is still ours, then start it."""
         ref = ref_of(work.job, work.attempt)
+        # Unsuspending by name would start an object that somebody put in its place.
         if not self._is_there(work, ref):
             words = "the object was deleted by somebody else before it started"
             self._give_up(work, EndReason.DELETED_EXTERNALLY, words)
             return None
         if not may_call(self.gateway):
             return None
+        # May be sent twice after a crash; the cluster takes the second for done.
         self.gateway.backend.unsuspend(work.launch, ref)
         reach("after_unsuspend")
         self.gateway.database.run_write(partial(self._store_unsuspended, work))
@@ -189,6 +196,7 @@ class _Steps:
             job = job_rows.get_job_head(connection, work.job["id"])
             attempt = attempt_rows.get_attempt(connection, work.attempt["id"])
         if job is None or attempt is None or JobState(job["state"]) not in LAUNCH_STATES:
+            # Whoever stopped it takes care of what was made so far; here nothing more may be sent.
             raise StaleVersion("the job was stopped meanwhile")
         return Work(job, attempt, work.launch)
 
@@ -215,6 +223,7 @@ class _Steps:
         """Wait a little longer after each failure; the job stays reserved and says why."""
         self.met_outage = True
         failures = work.attempt["launch_failures"] + 1
+        # 2, 4, 8 ... 60 seconds: a cluster that comes back is not met by all attempts at once.
         pause_us = min(MAX_PAUSE_SECONDS, 2**failures) * 1_000_000
         throttled = isinstance(error, Overloaded)
         reason = Reason.LAUNCH_THROTTLED if throttled else Reason.CLUSTER_UNREACHABLE

@@ -26,6 +26,7 @@ MOST_TIMEOUTS = 500
 
 def reconcile_due(gateway: Gateway) -> int:
     """Look at every live gang once; gives how many changed state."""
+    # First, because it needs no cluster and would not be reached while one is down.
     changed, outages = expire_waiting(gateway), 0
     for job, attempt in live_work(gateway):
         if is_cut_off(gateway, outages) or not may_call(gateway):
@@ -54,6 +55,7 @@ def _look(gateway: Gateway, job: Row, attempt: Row) -> bool:
 def watch(gateway: Gateway, work: Work) -> bool:
     """Look at one started gang; True when its state changed."""
     seen = gateway.backend.observe(work.launch, ref_of(work.job, work.attempt))
+    # What was seen comes before what the clock says: a gang that just succeeded is not late.
     verdict = ending(seen, gateway.settings.max_pod_restarts) or overdue(
         work.job, work.attempt, gateway.clock.now_us()
     )
@@ -87,6 +89,7 @@ def _store_end(gateway: Gateway, work: Work, verdict: Verdict) -> None:
     )
 
     def store(writer: Writer) -> None:
+        # A former leader may have seen this late; only the present one may write it.
         guard(gateway, writer)
         begin_stop(writer, work.job, stop)
 

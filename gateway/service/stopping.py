@@ -37,12 +37,14 @@ def finish_stop(gateway: Gateway, work: Work) -> bool:
         return True
     ref = _object_of(gateway, work)
     if ref is None:
+        # Freed now, the devices could be granted again and then be used by a late object.
         if _may_still_appear(gateway, work):
             return False
     else:
         _keep_log_tails(gateway, work)
         if not _is_gone(gateway, work, ref):
             return False
+        # Whatever was written while it stopped is often the reason why.
         _keep_log_tails(gateway, work, again=True)
     _settle(gateway, work)
     return True
@@ -53,6 +55,7 @@ def _object_of(gateway: Gateway, work: Work) -> ObjectRef | None:
     if work.attempt["object_uid"]:
         return ref_of(work.job, work.attempt)
     try:
+        # Its UID was never stored: the process died between the create and the record.
         ref = gateway.backend.find(work.launch)
     except ForeignObject:
         return None
@@ -83,6 +86,7 @@ def _is_gone(gateway: Gateway, work: Work, ref: ObjectRef) -> bool:
     """Stop what may still run or start; True once nothing of it can use a device."""
     seen = gateway.backend.observe(work.launch, ref)
     has_ended = not seen.exists or seen.outcome is not ObjectOutcome.UNDECIDED
+    # An object that is gone says nothing of its pods; they may outlive it by their grace period.
     if has_ended and seen.are_pods_gone:
         return True
     stopping_us: int = gateway.clock.now_us() - work.job["stopping_us"]
@@ -92,6 +96,7 @@ def _is_gone(gateway: Gateway, work: Work, ref: ObjectRef) -> bool:
         return False
     gateway.backend.stop(work.launch, ref)
     reach("after_stop")
+    # Looked at again, since deleted pods live until their processes have ended.
     return gateway.backend.observe(work.launch, ref).are_pods_gone
 
 

@@ -41,8 +41,10 @@ def cancel(gateway: Gateway, caller: Caller, job_id: str, if_version: int | None
 
     def act(writer: Writer, job: Row) -> None:
         state, at_us = JobState(job["state"]), gateway.clock.now_us()
+        # A client that lost the answer repeats the call, and must not be told that it was wrong.
         if state is JobState.CANCELLED or job["stop_outcome"] == StopOutcome.CANCELLED:
             return
+        # It stops to come back; what changes is only what becomes of it afterwards.
         if job["stop_outcome"] in WAITING_OUTCOMES:
             _cancel_return(writer, job, caller, at_us)
             return
@@ -112,6 +114,7 @@ def release(
 
     def act(writer: Writer, job: Row) -> None:
         at_us = gateway.clock.now_us()
+        # Set aside in any live state: release is the one way back, also while devices are held.
         if job["is_quarantined"] and JobState(job["state"]) not in TERMINAL_STATES:
             reason = Reason.HELD if job["state"] == JobState.HELD else None
             values = {"is_quarantined": False, "reason": reason, "message": ""}
@@ -190,8 +193,10 @@ def change_visible(
         act(writer, job)
         return find_visible(writer.connection, caller, job_id)
 
+    # With a version the caller wants to know of a change; without one he wants his verb done.
     tries = MAX_TRIES if if_version is None else 1
     row = _repeated(partial(gateway.database.run_write, work), tries)
+    # After the commit: a cycle that wakes too early would not see it.
     gateway.wake.set()
     return job_view(row, gateway.backend.guarantee)
 

@@ -90,6 +90,7 @@ def choices(
     offered = flavors_of(queue, flavors)
     light = [each.name for each in request.pod_sets if not _asks_gpus(each)]
     heavy = [each.name for each in request.pod_sets if _asks_gpus(each)]
+    # Without GPUs there is nothing to share, and one round over the others is enough.
     for shared in offered if heavy else offered[:1]:
         for others in product(offered, repeat=len(light)):
             yield {**dict.fromkeys(heavy, shared), **dict(zip(light, others, strict=True))}
@@ -109,6 +110,7 @@ def charges_of(request: RequestClass, choice: FlavorChoice) -> Charges:
         flavor = choice[pod_set.name].name
         for resource, amount in pod_set.total:
             pair = (flavor, resource)
+            # Two pod sets of one flavor are charged together: all pairs pass, or none.
             charges[pair] = charges.get(pair, 0) + amount
     return charges
 

@@ -18,6 +18,7 @@ from gateway.core.vocabulary import UNLIMITED, Reason
 
 REFRESH_US = 30_000_000
 """An explanation whose reason stays is worked out again at most this often."""
+# A reason costs a few trials, some milliseconds on a large fleet; a pass has about a second.
 MOST_TOLD = 200
 """Explanations in one pass; the others follow in the next ones."""
 MOST_REFRESHED = 50

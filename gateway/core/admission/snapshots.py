@@ -61,6 +61,7 @@ def setting_of(state: State, serial: int) -> Snapshot:
 def class_ids_of(state: State) -> tuple[int, ...]:
     """Give the ids of the snapshot's classes, in the order of their indexes."""
     table = state.lines.table
+    # Slots past the count are spare, and slots of those who left are given back later.
     here = table.stage[: table.count] != GONE
     waiting = np.unique(table.class_id[: table.count][here]).tolist()
     return tuple(class_id for class_id in waiting if class_id in state.classes)

@@ -114,6 +114,7 @@ class State:
         """Take a later fleet, in which only these nodes changed; None for anything."""
         self.version += 1
         before, scene = self.scene.fleet, self.scene
+        # The room follows in place, because views of it are what makes the next pass cheap.
         scene.room.sync(fleet, rows)
         if rows is None:
             self.scene = replace(scene, eligibility=Eligibility(fleet, scene.flavors))
@@ -175,6 +176,7 @@ class State:
     def bury(self, asks: Iterable[Ask]) -> None:
         """Remember that these do not fit, until something of their kind changes."""
         for ask in asks:
+            # From here on its jobs cost nothing until something of their kind comes back.
             ask.is_dead = True
             if ask.lacks_quota:
                 self._refused.setdefault(ask.root, []).append(ask)
@@ -222,4 +224,6 @@ class State:
         self._refused.clear()
         self.asks.clear()
         self.live.clear()
+        # Every ask was thrown away with the old definitions, so every group must be asked about
+        # anew.
         self.lines.touch(self.classes)

@@ -27,6 +27,7 @@ class Holdings:
         key = (queue, user)
         self.jobs[key] = self.jobs.get(key, 0) + jobs
         self.gpus[key] = self.gpus.get(key, 0) + gpus
+        # Kept by itself: summing users for each candidate would cost a pass its speed.
         self.running[queue] = self.running.get(queue, 0) + jobs
 
     def cap_in_the_way(self, queue: Queue, user: str, gpus: int) -> str:

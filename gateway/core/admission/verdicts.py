@@ -24,6 +24,7 @@ def bar(state: State, ask: Ask, user: str, now_us: int) -> Reason | None:
 
 def queue_bar(state: State, queue: Queue, now_us: int) -> QueueHold | None:
     """Give what keeps all jobs of a queue out of the pass."""
+    # In the order in which an admin would have to act: nothing else matters while it is paused.
     if queue.state is not QueueState.OPEN:
         detail = f"queue {queue.name} is paused"
         return QueueHold(queue=queue.name, reason=Reason.QUEUE_PAUSED, detail=detail)

@@ -45,5 +45,7 @@ def _overtaking_us(
             (ageing if ages else settled).append(line.position(group, entry, now_us))
     if not ageing or not settled:
         return None
+    # Keys are in microseconds times the hour's points, so the gap closes by per_hour each
+    # microsecond.
     gap = min(ageing)[2] - min(settled)[2]
     return now_us + gap // line.queue.ageing.per_hour + 1 if gap >= 0 else None

@@ -67,6 +67,7 @@ class QueueWalk:
         self._heap = [
             item for item in self._heap if item[2].ask.class_id != class_id and not item[2].is_dead
         ]
+        # Whoever fails takes all of its class along; the rest has to be put in order once.
         heapify(self._heap)
 
     def class_ids(self) -> set[int]:
@@ -81,6 +82,7 @@ class QueueWalk:
         entry = next(rest, None)
         if entry is None:
             return None
+        # Positions of two jobs never tie, but comparing must not go on to what cannot be compared.
         self._serial += 1
         position = self._line.position(group, entry, self._now_us)
         return position, self._serial, Turn(group, ask, entry[3]), rest

@@ -71,6 +71,7 @@ def priority(jobs: Standing, ageing: Ageing, now_us: int) -> Places:
     if not ageing.per_hour:
         return Places(np.zeros_like(number), -number, np.full_like(number, UNLIMITED))
     # Rounded up: at this instant the cap is reached for sure.
+    # since + ceil(cap * hour / per_hour): -(-a // b) is division rounded up.
     until = jobs.since_us - (-ageing.cap * HOUR_US // ageing.per_hour)
     at_cap = until <= now_us
     key = np.where(
@@ -82,10 +83,12 @@ def priority(jobs: Standing, ageing: Ageing, now_us: int) -> Places:
 def deadline(jobs: Standing, ageing: Ageing, now_us: int) -> Places:
     """The latest possible start first; then those that passed it; then those without a deadline."""
     del ageing
+    # Of an unknown length it must start before its deadline, which is all that can be said.
     latest = jobs.deadline_us - jobs.expected_seconds * SECOND_US
     has_none = jobs.deadline_us == 0
     is_late = latest < now_us
     stage = np.where(has_none, 2, np.where(is_late, 1, 0))
+    # At its latest start it can still make it; a microsecond later it cannot.
     until = np.where(stage == 0, latest + 1, UNLIMITED)
     return Places(stage, np.where(has_none, 0, latest), until)
 

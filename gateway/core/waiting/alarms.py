@@ -36,6 +36,7 @@ class Alarms:
     def due(self, now_us: int) -> Iterator[int]:
         """Give, and forget, the slots whose instant has come."""
         while (first := self._first()) and first[0] <= now_us:
+            # Either part may hold the earliest; a tie is the same pair set twice, and rings twice.
             if self._newcomers and self._newcomers[0] == first:
                 heappop(self._newcomers)
             else:
@@ -52,6 +53,7 @@ class Alarms:
         new = np.array(self._newcomers, dtype=np.int64).reshape(-1, 2)
         every_at = np.concatenate([self._at[self._start :], at_us, new[:, 0]])
         every_slot = np.concatenate([self._slot[self._start :], slots, new[:, 1]])
+        # By slot where instants are equal, so that the order of arrival does not matter.
         order = np.lexsort((every_slot, every_at))
         self._at, self._slot = every_at[order], every_slot[order].astype(np.int32)
         self._start, self._newcomers = 0, []

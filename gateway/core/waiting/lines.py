@@ -19,6 +19,7 @@ from gateway.core.waiting.alarms import Alarms
 from gateway.core.waiting.run import Entry, SortedRun
 from gateway.core.waiting.table import GONE, PARKED, JobTable, NewJob
 
+# Codes of the table start at 0, so this is nobody's.
 ANYBODY = -1
 """User of a group in which users do not matter."""
 
@@ -60,7 +61,9 @@ class Line:
     def position(self, group: Group, entry: Entry, now_us: int) -> Position:
         """Give what a job of a group is ordered by at an instant."""
         stage = self.ordering.stages[group.key.stage]
+        # Keys of an ageing stage were made as if now was the epoch; all of them fall alike since.
         key = entry[0] - self.queue.ageing.per_hour * now_us if stage.ages else entry[0]
+        # Who used nothing has no row, and comes before everybody who has one.
         usage = self.usage.get(group.key.user, 0) if self.ordering.by_user else 0
         return usage, stage.rank, key, entry[1], entry[2]
 
@@ -86,6 +89,7 @@ class Lines:
 
     def define(self, queues: Sequence[Queue]) -> None:
         """Take new definitions; only lines whose order changed are laid out again."""
+        # A million jobs need seconds to be laid out, so a pause or a new quota must not cause it.
         before, self.lines = self.lines, {}
         for queue in queues:
             line = _line_of(queue)
@@ -143,6 +147,7 @@ class Lines:
         """Give the slots of those that left back, once they are the most of all slots."""
         if self.table.gone * 2 <= self.table.count or self.table.gone < LEAST_GONE:
             return
+        # Slots are renumbered here, so whoever remembers slots must have let go of them.
         self.table = self.table.without_gone()
         self._later, self._moves = Alarms(), Alarms()
         for line in self.lines.values():
@@ -151,8 +156,10 @@ class Lines:
 
     def advance(self, now_us: int) -> None:
         """Bring those whose instant has come to where they stand now. Time never goes back."""
+        # A clock that steps back would park again what was let go.
         self._now_us = max(self._now_us, now_us)
         due = [*self._later.due(self._now_us), *self._moves.due(self._now_us)]
+        # An alarm is never taken back: its job may be gone, or have been placed anew meanwhile.
         here = [slot for slot in dict.fromkeys(due) if self.table.stage[slot] != GONE]
         if here:
             self._place(np.array(here, dtype=np.int64))
@@ -184,6 +191,7 @@ class Lines:
         table, listed = self.table, slots.tolist()
         eligible = table.sparse("eligible_us", listed)
         is_early = eligible > self._now_us
+        # Most jobs have no such instant, and their column is not even kept.
         if is_early.any():
             table.stage[slots[is_early]] = PARKED
             self._later.set(eligible[is_early], slots[is_early])
@@ -207,6 +215,7 @@ class Lines:
         self._file(line, slots)
 
     def _gpus_of(self, class_ids: NDArray[np.int32]) -> NDArray[np.int64]:
+        # Classes are few and jobs are many: one look at the dict for each class.
         known, where = np.unique(class_ids, return_inverse=True)
         amounts = [self._gpus.get(class_id, 0) for class_id in known.tolist()]
         return np.array(amounts, dtype=np.int64)[where] if amounts else np.zeros(0, dtype=np.int64)
@@ -256,6 +265,7 @@ def _split(
     """Give slots by kind."""
     if len(slots) < 2:  # noqa: PLR2004 - nothing to split, and most changes are of one job
         return {int(kind): slots for kind in kinds[:1]}
+    # Stable, so that slots of a kind stay in the order in which they came.
     order = np.argsort(kinds, kind="stable")
     ordered = kinds[order]
     bounds = np.flatnonzero(np.diff(ordered)) + 1

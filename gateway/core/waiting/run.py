@@ -44,6 +44,7 @@ class SortedRun:
         if self._unsorted:
             self._sort()
         order, stages = self._order, self.table.stage
+        # Stages say who is still here, so leaving costs one write and no search.
         while self._start < len(order) and stages[order[self._start]] != self.stage:
             self._start += 1
         while self._newcomers and stages[self._newcomers[0][3]] != self.stage:
@@ -90,6 +91,7 @@ class SortedRun:
         table = self.table
         new = np.array([entry[3] for entry in self._newcomers], dtype=np.int64)
         every = np.concatenate([self._order[self._start :], slots, new])
+        # A job that left and came back to this run must not stand in it twice.
         every = np.unique(every[table.stage[every] == self.stage]).astype(np.int32)
         keys = (table.job_id[every], table.submitted_us[every], table.key[every])
         self._order, self._start, self._newcomers = every[np.lexsort(keys)], 0, []

@@ -34,6 +34,7 @@ class NewJob(NamedTuple):
     expected_seconds: int = 0
 
 
+# Sizes for a million jobs: 49 bytes each here.
 _COLUMNS: Final = {
     "job_id": np.int64,
     "version": np.int32,
@@ -92,6 +93,8 @@ class JobTable:
 
     def find(self, job_id: int) -> int | None:
         """Give the slot of a waiting job; None when it does not wait."""
+        # A job that was changed has its newest slot here; its old one may still be found by
+        # bisection.
         slot = self._recent.get(job_id)
         if slot is None:
             ordered = self.job_id[: self._sorted]
@@ -108,6 +111,7 @@ class JobTable:
             found = (self.find(job_id) for job_id in job_ids)
             return [slot for slot in found if slot is not None]
         ordered, ids = self.job_id[: self._sorted], np.array(job_ids, dtype=np.int64)
+        # Past the last id the search points behind the column.
         slots = np.minimum(np.searchsorted(ordered, ids), self._sorted - 1)
         here = (ordered[slots] == ids) & (self.stage[slots] != GONE)
         found_slots: list[int] = slots[here].tolist()
@@ -146,12 +150,14 @@ class JobTable:
     def without_gone(self) -> "JobTable":
         """Give the same jobs by id in slots without gaps; all PARKED, for nobody placed them."""
         here = np.flatnonzero(self.stage[: self.count] != GONE)
+        # In the order of ids everybody is found by bisection again, and nobody needs an entry.
         here = here[np.argsort(self.job_id[here], kind="stable")]
         table = JobTable()
         for name in _COLUMNS:
             setattr(table, name, getattr(self, name)[here])
         table.count = table._sorted = len(here)
         table.stage[:] = PARKED
+        # Codes must not change: groups of lines are named by them.
         table.names, table.words = self.names, self.words
         slot_of = {old: new for new, old in enumerate(here.tolist())} if self._has_rare() else {}
         for name in _RARE:
@@ -167,6 +173,7 @@ class JobTable:
         if name not in self.names:
             return values
         known = self.names[name]
+        # Sorted, so that equal rows get equal codes under any hash seed.
         for word in sorted(set(values) - known.keys()):
             self.code(name, word)
         return [known[word] for word in values]

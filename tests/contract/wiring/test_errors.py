@@ -44,6 +44,7 @@ FACTS = {
     errors.InvalidTransition: ("invalid_transition", 409),
     errors.StaleVersion: ("stale_version", 409),
     errors.NameTaken: ("name_taken", 409),
+    errors.OverCap: ("over_cap", 409),
     Overloaded: ("overloaded", 429),
     Unavailable: ("unavailable", 503),
     errors.DatabaseUnavailable: ("database_unavailable", 503),
@@ -128,7 +129,7 @@ def test_an_error_is_caught_by_the_built_in_that_people_try_first(
     ("general", "kinds"),
     [
         (InvalidInput, {"UnsafeTemplate", "NotSupportedYet", "NeverFits", "KeyReused"}),
-        (Conflict, {"InvalidTransition", "StaleVersion", "NameTaken"}),
+        (Conflict, {"InvalidTransition", "StaleVersion", "NameTaken", "OverCap"}),
         (Unavailable, {"DatabaseUnavailable", "ClusterUnreachable"}),
     ],
 )

@@ -4,13 +4,14 @@ import numpy as np
 
 from gateway.core.mirror import ChargeRow, ClassRow, DefinitionRows, Mirror, MirrorRows
 from gateway.core.placing.room import Room
+from gateway.core.policies.placement import pack
 from gateway.core.queues.definitions import Budget, Cohort, Queue
 from gateway.core.queues.share import reaching
 from gateway.core.queues.tree import QuotaTree
 from gateway.core.waiting.alarms import Alarms
 from gateway.core.waiting.lines import Lines
 from gateway.core.waiting.table import NewJob
-from tests.builders import DEFAULT_FLAVOR, a_fleet, a_gang, a_node, a_pod_set, a_quota
+from tests.builders import DEFAULT_FLAVOR, a_fleet, a_gang, a_node, a_pod_set, a_quota, devices_of
 
 DAY_US = 86_400_000_000
 
@@ -127,3 +128,17 @@ def test_more_pods_than_a_node_has_devices_for_take_nothing() -> None:
     (attempt,) = room.attempts((a_pod_set(count=9, gpu=1),), {"Worker": everywhere})
     assert room.take_pods(0, attempt.asks[0].fits, 9) == []
     assert room.gpu_free.tolist() == [0xFF, 0xFF]
+
+
+def test_a_gang_takes_the_fullest_of_many_nodes() -> None:
+    nodes = [
+        a_node(n, free={"cpu": 9000 - 100 * (n % 7), "memory": 2**40, "pods": 99})
+        for n in range(30)
+    ]
+    fleet = a_fleet(nodes, [device for n in range(30) for device in devices_of(n)])
+    room, everywhere = Room(fleet), np.ones(len(fleet), dtype=np.bool_)
+    places = pack(room, (a_pod_set(count=3, gpu=8),), {"Worker": everywhere})
+    assert places is not None
+    taken = [int(fleet.node_id[place.row]) for place in places["Worker"]]
+    # All have the same GPUs free, so the least CPU decides, then the name.
+    assert taken == [6, 13, 20]
