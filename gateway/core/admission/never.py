@@ -33,6 +33,7 @@ def never_fits(snapshot: Snapshot, queue: str, request: RequestClass) -> ClassHo
 def never_fits_on(scene: Scene, queue_name: str, request: RequestClass) -> ClassHold | None:
     """Answer the same on a scene that exists already; its usage and free room do not matter."""
     fleet = scene.fleet
+    # Nodes that were not read yet might hold it, and a refusal cannot be taken back.
     if not fleet.is_complete:
         return None
     queue = scene.queues[queue_name]

@@ -76,6 +76,7 @@ class Scene:
         """Give the flavor choices that quota lets through, each with what it charges."""
         for choice in self.choices(queue, request):
             charges = charges_of(request, choice)
+            # Quota first: it is a hundred times cheaper than a place.
             if self.ignores_quota or self.tree.has_room(queue.name, charges):
                 yield choice, charges
 
@@ -106,6 +107,7 @@ class Scene:
 
     def look(self, queue: Queue, request: RequestClass) -> Fit | None:
         """Give how a gang would fit, without taking anything."""
+        # A look takes room for real and gives it back: what it says is what a trial would do.
         mark = self.room.mark()
         found = self.try_gang(queue, request)
         self.room.back_to(mark)

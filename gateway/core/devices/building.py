@@ -91,6 +91,7 @@ def int_column(rows: Sequence[object], field: str) -> Int64:
 
 
 def _present(nodes: Iterable[NodeRow]) -> list[NodeRow]:
+    # By name, so that equal inventories give equal fleets in whatever order they were read.
     return sorted((node for node in nodes if node.is_present), key=lambda node: node.name)
 
 

@@ -64,9 +64,11 @@ def choose_devices(
         subsets(nic_free, wish.nics, layout.alike_nics),
     ):
         first = _first_criteria(layout, gpus, nics, wish.rule)
+        # The rule and the distances are cheap, what stays free is not: judged last, for few.
         if (wish.is_required and first[0]) or (best and first > best[0][:3]):
             continue
         left = gpu_free & ~gpus, nic_free & ~nics
+        # The best pair for this pod may split the pairs of the next; both have to stand here.
         if wish.siblings and pods_on(machine, *left, wish) < wish.siblings:
             continue
         # Subsets come in device order, so a later equal one must not win.

@@ -59,6 +59,7 @@ class FleetState:
         """Take changed rows; applying a row twice is harmless."""
         for node in nodes:
             old = self._nodes.get(node.node_id)
+            # A watch repeats what it said; equal rows must not make a new fleet.
             if node != old:
                 self._apply_node(node, old)
         by_node: dict[int, list[DeviceRow]] = {}
@@ -76,6 +77,7 @@ class FleetState:
             self._row_of = {node: row for row, node in enumerate(fleet.node_id.tolist())}
             rows = None
         else:
+            # A node may have devices before it has a row of its own.
             known = {self._row_of[node] for node in self._changed if node in self._row_of}
             rows = tuple(sorted(known))
             fleet = replace(self._patched(fleet, list(rows)), is_complete=is_complete)
@@ -84,6 +86,7 @@ class FleetState:
         return FleetChange(fleet, rows)
 
     def _apply_node(self, node: NodeRow, old: NodeRow | None) -> None:
+        # Rows are in the order of names, so a node that comes moves all behind it.
         if old is None or _identity(node) != _identity(old):
             self._fleet = None
         if old is not None and old.labels == node.labels:
@@ -109,6 +112,7 @@ class FleetState:
         new = NodeDevices(gpus, nics, gpu_all, gpu_free, nic_all, nic_free)
         if new == old:
             return
+        # Another topology is another machine type, and masks would mean other devices.
         if (new.gpus, new.nics) != (old.gpus, old.nics):
             self._fleet = None
         self._devices[node_id] = new
@@ -124,6 +128,7 @@ class FleetState:
             by_ordinal = {slot.ordinal: slot for slot in slots}
             by_ordinal |= {row.ordinal: slot_of(row) for row in rows}
             slots = tuple(by_ordinal[ordinal] for ordinal in sorted(by_ordinal))
+            # Nodes of one type share one tuple: comparing them is comparing identities.
             slots = self._slots.setdefault(slots, slots)
         return slots, every, free
 
@@ -162,6 +167,7 @@ def _stands_in(slots: Slots, row: DeviceRow) -> bool:
 
 
 def _column(column: NDArray[Value], rows: list[int], values: NDArray[Value]) -> NDArray[Value]:
+    # Fleets that were given out are values; whoever holds one must not see it change.
     changed = column.copy()
     changed[rows] = values
     return changed

@@ -106,11 +106,13 @@ def _picks(pods: Int32, order: Int64, missing: int) -> list[tuple[int, int]]:
         if missing <= most:
             best = int(np.where(pods >= missing, order, NEVER).argmin())
             return [*chosen, (best, missing)]
+        # Nodes that take equally many are as good as each other but for what they have left.
         (largest,) = (pods == most).nonzero()
         taken = largest[_least(order[largest], missing // most)]
         chosen += [(index, most) for index in taken.tolist()]
         pods = pods.copy()
         pods[taken] = 0
+        # Several nodes at a time: a gang of hundreds of pods needs a few rounds only.
         missing -= most * len(taken)
     return chosen
 

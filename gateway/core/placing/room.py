@@ -44,11 +44,13 @@ class Room:
     def _start(self, base: Base) -> None:
         self.base = base
         self.shapes = base.shapes
+        # A node is one number here; what the number means is shared by all rooms of the fleet.
         self.state_of: Int32 = base.state_of.copy()
         """Number of each node's state."""
         self.is_available: Bool = base.fleet.is_available.copy()
         self.fullness: Int64 = self._fullness_of(self.state_of)
         """The smaller, the less a node has free; GPUs count first, then CPU."""
+        # Whole former states: giving back never computes, so it cannot be off by rounding or order.
         self._taken: list[tuple[int, int]] = []
         """Nodes with the states they were in, in the order in which they were taken from."""
         self._counts: Int64 | None = None
@@ -97,14 +99,17 @@ class Room:
             fleet: its nodes are the same, in the same order, unless `rows` is None.
             rows: nodes of which anything changed; None for "anything".
         """
+        # What a pass took is not in the fleet that comes; keeping it would count it twice.
         self.back_to(0)
         base = None if rows is None else self.base.patched(fleet, rows)
         if rows is None or base is None:
             self._start(base_of(fleet))
             return
+        # Other labels, other domains: views that were summed by domain mean nothing any more.
         if base.domains is not self.base.domains:
             self._forget()
         self.base = base
+        # In place, because views look at this very array.
         self.is_available[:] = fleet.is_available
         chosen = np.array(rows, dtype=np.int64)
         self.state_of[chosen] = base.state_of[chosen]
@@ -145,6 +150,7 @@ class Room:
     def back_to(self, mark: int) -> None:
         """Give back everything taken since the mark."""
         while len(self._taken) > mark:
+            # Backwards, so that a node that was taken from twice ends in its first state.
             self._set(*self._taken.pop())
 
     def take(self, place: PodPlace, pod_set: PodSetRequest) -> None:
@@ -171,6 +177,7 @@ class Room:
     def most(self, fits: PodFits) -> int:
         """Give how many pods of a shape fit on all available nodes, whoever may use them."""
         if self._counts is None:
+            # Nodes by state: a few hundred numbers instead of thousands of nodes.
             self._counts = np.bincount(self.state_of[self.is_available]).astype(np.int64)
         return int(self._counts @ fits.pods()[: len(self._counts)])
 

@@ -66,6 +66,7 @@ def _domains(room: Room, label: str, asks: tuple[Ask, ...]) -> Iterator[Area]:
         view = room.view(ask)
         needed[view] = needed.get(view, 0) + ask.count
     fitting = np.logical_and.reduce([view.by_domain >= count for view, count in needed.items()])
+    # Nodes without the label share nothing with each other.
     fitting[NO_DOMAIN] = False
     (domains,) = fitting.nonzero()
     order = np.lexsort([view.by_domain[domains] for view in reversed(needed)])
@@ -82,6 +83,7 @@ def _fill_all(room: Room, asks: Sequence[Ask], area: Area) -> GangPlaces | None:
     for ask in asks:
         found = fill(room, ask, area.get(ask.level), used)
         if found is None:
+            # All or nothing: a gang that is placed in part would hold what others could use.
             room.back_to(mark)
             return None
         places[ask.name] = found
@@ -120,6 +122,7 @@ class _Search:
         rows = rows[np.argsort(self.room.fullness[rows], kind="stable")]
         kinds = self.room.state_of[rows].astype(np.int64)
         for each in self.attempt.asks:
+            # Nodes of one state still differ if another pod set may use one and not the other.
             kinds = 2 * kinds + self._may_use(each, rows)
         firsts = np.sort(np.unique(kinds, return_index=True)[1])
         return list(map(int, rows[firsts]))

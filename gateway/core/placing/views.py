@@ -37,6 +37,7 @@ class View:
 
     def count_all(self, state_of: Int32, is_available: Bool) -> None:
         """Count every node."""
+        # Allowed by rules never changes for a view; available does, so it is asked each time.
         usable = self.allowed & is_available
         self.pods = np.where(usable, self.fits.pods()[state_of], 0).astype(np.int32)
         self.total = int(self.pods.sum(dtype=np.int64))
@@ -73,6 +74,7 @@ class Views:
 
     def changed(self, rows: Iterable[int]) -> None:
         """Note that these nodes are not what they were."""
+        # One list for all views, each remembering how far it has read it.
         self._changed.extend(rows)
 
     def known(self, fits: PodFits, allowed: Bool, label: str) -> View | None:
@@ -93,6 +95,7 @@ class Views:
         return view
 
     def _bring_up(self, view: View) -> None:
+        # Counting everything once is cheaper than to follow so long a list, or to keep it.
         if len(self._changed) > MAX_CHANGES:
             self._changed.clear()
             for each in self._views.values():

@@ -57,6 +57,7 @@ class _Entrant:
     __slots__ = ("above", "below", "best", "key", "line")
 
     def __init__(self, above: "_Entrant | None" = None) -> None:
+        # The top is its own above, so that the walk needs no special case.
         self.above = above or self
         self.best: Candidate | None = None
         self.key: Key | None = None
@@ -98,6 +99,7 @@ class Tournament:
 
     def best(self) -> Candidate | None:
         """Give the head that comes next; None when nobody competes. It stays in."""
+        # From the leaves up: a child has to be right before its parent chooses.
         for stale in reversed(self._stale):
             for entrant, node in stale.items():
                 self._seed(entrant, node)
@@ -129,6 +131,8 @@ class Tournament:
         above = entrant.above
         line = above.line
         if entrant.key is not None:
+            # Keys end with the child's place, so no two are equal and the search finds this very
+            # one.
             del line[bisect_left(line, entrant.key)]
         entrant.key = None if entrant.best is None else self._key(node, entrant.best)
         if entrant.key is not None:
@@ -143,8 +147,10 @@ class Tournament:
         share = share_after(node, charges, self._tree.share_bits)
         return (
             borrows(node, charges),
+            # Within its own quota a node of weight 0 competes like everybody else.
             share > 0 and not node.weight,
             share,
+            # Only the class of the admins counts here; a user's own number ends at its queue.
             -head.rank,
             head.submitted_us,
             node.place,

@@ -30,6 +30,8 @@ def share_after(node: TreeNode, charges: Mapping[Pair, int], bits: int) -> int:
             elif after > balance.subtree:
                 taken += after - balance.subtree
         if taken:
+            # Shifted before divided: enough places that unequal ratios stay unequal when rounded
+            # down.
             largest = max(largest, (taken << bits) // whole)
     return largest
 
@@ -73,6 +75,7 @@ def _measured(node: TreeNode) -> list[tuple[int, tuple[Balance, ...]]]:
         for pair, balance in each.balances.items():
             if pair[1] in groups:
                 groups[pair[1]].append(balance)
+        # Shares of weight 0 are compared unweighted, among themselves; the key puts them last.
         weight = each.weight or 1
         each.shared = [(wholes[name] * weight, tuple(group)) for name, group in groups.items()]
     return node.shared or []
