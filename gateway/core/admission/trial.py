@@ -76,7 +76,7 @@ class Scene:
         """Give the flavor choices that quota lets through, each with what it charges."""
         for choice in self.choices(queue, request):
             charges = charges_of(request, choice)
-            # Quota first: it is a hundred times cheaper than a place.
+            # Quota first: it costs a small part of what a search for places costs.
             if self.ignores_quota or self.tree.has_room(queue.name, charges):
                 yield choice, charges
 
