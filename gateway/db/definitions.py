@@ -71,6 +71,7 @@ def delete_row(writer: Writer, noun: Noun, name: str) -> None:
     """Delete a definition with its quotas and defaults."""
     table = _TABLES[noun]
     if noun in OWNERS:
+        # Rows of an owner hang on its name without a foreign key, as owners are of two kinds.
         replace_quotas(writer, noun, name, [])
         replace_changes(writer, noun, name, [])
     if noun is Noun.QUEUE:
@@ -118,6 +119,7 @@ def _replace_owned(
 ) -> None:
     key = {"owner_kind": owner[0].value, "owner": owner[1]}
     is_owned = [table.c[name] == value for name, value in key.items()]
+    # All out and in again: rows are few, and what stays must not be told from what changed.
     writer.connection.execute(delete(table).where(*is_owned))
     values = [{**row, **key} for row in rows]
     if values:
@@ -160,6 +162,7 @@ def replace_namespaces(writer: Writer, queue: str, names: Iterable[str]) -> None
     for name in names:
         statement = dialect.insert(table).values(namespace=name, queue=queue)
         writer.connection.execute(
+            # Taken over in one statement, so that no moment has none, or two.
             statement.on_conflict_do_update(index_elements=["namespace"], set_={"queue": queue})
         )
 
@@ -191,6 +194,7 @@ def live_usage(connection: Connection) -> dict[tuple[str, str, str], int]:
 
 def node_labels(connection: Connection) -> dict[str, dict[str, str]]:
     """Give the labels of each present node by its name."""
+    # Of nodes that are gone nobody needs to fear that quota counts them twice.
     statement = select(nodes.c.name, nodes.c.labels).where(nodes.c.is_present)
     rows = connection.execute(statement.order_by(nodes.c.name))
     return {row.name: dict(row.labels) for row in rows}

@@ -117,6 +117,7 @@ def get_device(connection: Connection, device_id: int) -> Row | None:
 
 def _with_holder() -> Select[Any]:
     """Join each device to the pod that holds it whole, if one does."""
+    # Part of the join and not of the filter, or devices that nobody holds would vanish.
     live = device_grants.c.is_live & device_grants.c.is_whole
     joined = (
         devices.join(nodes, nodes.c.id == devices.c.node_id)

@@ -57,6 +57,7 @@ def read_changes(
     Without jobs where `read_waiting` brings them.
     """
     with database.read() as connection:
+        # Before any row is read: what commits in between is at or above it, and comes again.
         following = int(connection.execute(text(_HORIZON[database.is_sqlite])).scalar_one())
         definitions = read_definitions(connection)
         rows = MirrorRows(
@@ -68,6 +69,7 @@ def read_changes(
             definitions=definitions,
             is_inventory_complete=is_inventory_complete(connection) if horizon == 0 else None,
         )
+        # The flag changes with the first whole reading of the fleet, which always brings nodes.
         if rows.nodes and horizon:
             rows = rows._replace(is_inventory_complete=is_inventory_complete(connection))
     return rows, following
@@ -207,6 +209,7 @@ def _read_nodes(connection: Connection, horizon: int) -> tuple[NodeRow, ...]:
     total: dict[int, dict[str, int]] = {}
     free: dict[int, dict[str, int]] = {}
     statement = select(node_amounts).where(
+        # Amounts have no number of their own: whoever changes one marks its node.
         node_amounts.c.node_id.in_(select(nodes.c.id).where(nodes.c.xact_id >= horizon))
     )
     for row in connection.execute(statement):

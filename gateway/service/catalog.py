@@ -77,6 +77,8 @@ class Catalog:
         others = self.specs(noun)
         if isinstance(spec, QueueSpec):
             others = {
+                # A namespace has one default; the other queue's copy must say so before anything is
+                # checked.
                 name: _without(queue, spec.default_for) for name, queue in self.queues.items()
             }
         return self._with(noun, {**others, spec.name: spec})
@@ -106,6 +108,7 @@ def noun_of(spec: Spec) -> Noun:
 
 def read_catalog(connection: Connection) -> Catalog:
     """Give every stored definition."""
+    # All of it at each change: definitions are few, and a check needs the whole tree.
     found = {noun: rows.list_rows(connection, noun) for noun in Noun}
     owned = {noun: _owned(connection, noun) for noun in rows.OWNERS}
     namespaces = rows.list_namespaces(connection)
@@ -204,6 +207,7 @@ def normal_form(spec: Spec) -> Spec:
     if isinstance(spec, QueueSpec):
         changes["namespaces"] = tuple(sorted(set(spec.namespaces)))
         changes["default_for"] = tuple(sorted(set(spec.default_for)))
+        # In the author's order: it says which flavor is tried first.
         changes["flavors"] = tuple(dict.fromkeys(spec.flavors))
         changes |= normal_rules(spec)
     return spec.model_copy(update=changes)
@@ -214,6 +218,7 @@ def _all_counted(quotas: Iterable[Counted], pointer: str) -> tuple[Counted, ...]
 
 
 def _counted(quota: Counted, pointer: str) -> Counted:
+    # None says no limit, or leave it as it was; it is no amount to be read.
     given = quota.model_dump(include=AMOUNTS, exclude_none=True)
     changes = {
         name: _amount(value, quota.resource, f"{pointer}/{name}") for name, value in given.items()
@@ -223,6 +228,7 @@ def _counted(quota: Counted, pointer: str) -> Counted:
 
 def _amount(value: Quantity, resource: str, pointer: str) -> int:
     amount = value if isinstance(value, int) else _parsed(value, resource, pointer)
+    # Sums of amounts below this still fit 64 bits, so the tree can add without looking.
     if 0 <= amount < UNLIMITED:
         return amount
     raise InvalidInput(

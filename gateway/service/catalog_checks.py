@@ -100,6 +100,7 @@ def _refuse_cycle(catalog: Catalog, spec: CohortSpec, pointer: str) -> None:
                 value=spec.parent,
                 hint="choose a parent outside this circle, or none",
             )
+        # Without this the walk would go round for ever in somebody else's circle.
         if above in path[:-1]:
             return  # a circle further up, told where it is closed
         above = catalog.cohorts[above].parent
@@ -149,6 +150,7 @@ def _check_resource(resource: str, pointer: str) -> None:
 
 
 def _is_countable(resource: str) -> bool:
+    # Quota counts GPUs by one name; under the vendor's it would count nothing at all.
     if resource in VENDOR_NAMES:
         return False
     return resource in RESOURCES or EXTENDED.match(resource) is not None
@@ -156,6 +158,7 @@ def _is_countable(resource: str) -> bool:
 
 def _meant(name: str, known: Collection[str], otherwise: str) -> str:
     """Give the hint that names what is close by; another one when nothing is."""
+    # A guess that is far off is worse than none; difflib's own cutoff is 0.6.
     close = difflib.get_close_matches(name, known, n=1)
     return f"did you mean {close[0]!r}?" if close else otherwise
 
@@ -214,6 +217,7 @@ def refuse_shared_nodes(
     """
     for node, has in labels.items():
         matching = _matching(flavors, has)
+        # The engine would take the first by name; an admin should hear of it before that.
         if len(matching) > 1:
             written = next((name for name in reversed(matching) if name in places), matching[1])
             raise InvalidInput(

@@ -41,6 +41,7 @@ def apply_change(writer: Writer, job: Row, change: Change) -> JobState:
     """
     following = next_state(JobState(job["state"]), change.event)
     values = {**change.values, "state": following}
+    # The database checks that exactly ended jobs have an end.
     if following in TERMINAL_STATES:
         values["ended_us"] = change.at_us
     job_rows.change_job(writer, job, values)
@@ -82,6 +83,7 @@ def begin_stop(writer: Writer, job: Row, stop: Stop) -> JobState:
             "reason": None,
             "stop_outcome": stop.outcome,
             "end_reason": stop.end_reason,
+            # It may be a pod's last words; the column is read with every list.
             "message": stop.message[:2000],
             "exit_code": stop.exit_code,
             "stopping_us": stop.at_us,
@@ -96,6 +98,7 @@ def _left(following: JobState, at_us: int) -> dict[str, Any]:
     if following in TERMINAL_STATES:
         return {"ended_us": at_us}
     return {
+        # A job that waits again must not show when its last attempt began.
         **dict.fromkeys(("reserved_us", "started_us", "stopping_us", "exit_code", "end_reason")),
         "message": "",
         "reason": Reason.HELD if following is JobState.HELD else None,
@@ -113,6 +116,7 @@ def settle(writer: Writer, job: Row, attempt: Row, at_us: int, actor: str) -> Jo
             "exit_code": job["exit_code"],
         },
     )
+    # In the same transaction as the state: devices never come back to a job that still has them.
     free(writer, attempt["id"], at_us)
     following = settled(StopOutcome(job["stop_outcome"]))
     values = {"state": following, "stop_outcome": None, **_left(following, at_us)}

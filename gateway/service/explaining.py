@@ -96,10 +96,12 @@ def _barred(job: Row, bar: Bar) -> dict[str, Any]:
 
 def _in_line(connection: Connection, job: Row) -> dict[str, Any]:
     reason = Reason(job["reason"])
+    # Before what the class met: that is not true of a job that had no turn at all.
     barred = get_queue_hold(connection, job["queue"], job["user_name"])
     if barred is not None:
         return _plainly(job, reason, barred["detail"], "")
     stored = get_class_hold(connection, job["queue"], job["class_id"])
+    # Submitted since the last cycle, and nobody of its kind has waited in this queue before.
     if stored is None:
         return _plainly(job, Reason.NOT_REACHED, "no cycle has looked at it yet", "")
     return _as_decided(job, stored)

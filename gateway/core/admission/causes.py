@@ -85,6 +85,7 @@ def pieces_cause(scene: Scene, queue: Queue, request: RequestClass) -> tuple[Cau
 
 
 def _told(views: Sequence["_PodSetView"]) -> Iterator[Cause]:
+    # Capacity counts each pod set as if it was alone, so this may be empty though nothing fits.
     in_trouble = [view for view in views if view.room < view.pod_set.count]
     if not in_trouble:
         heaviest = max(views, key=lambda view: _weight(view.pod_set))
@@ -134,6 +135,7 @@ class _PodSetView:
     def _rule_troubles(self) -> Iterator[tuple[int, Trouble]]:
         """Count the nodes that are out whatever is free on them."""
         words = Counter(filter(None, self.refusals))
+        # Only nodes that its rules allow: others would be no help even in good health.
         out_of_service = self.allowed & ~self.state.is_available
         health = self.state.fleet.health
         words.update(health[row].value for row in np.flatnonzero(out_of_service))
@@ -141,6 +143,7 @@ class _PodSetView:
 
     def _room_troubles(self) -> Iterator[tuple[int, Trouble]]:
         """Count the usable nodes without room for a pod by what they lack."""
+        # Nodes with room for a pod at least are no trouble, however few pods they take.
         full = self.allowed & self.state.is_available & (self.capacity == 0)
         unexplained = full.copy()
         for words, lacking in _lacking(self.state, self.pod_set):

@@ -27,6 +27,7 @@ from gateway.core.queues.limits import Shortage, shortages
 from gateway.core.resources.words import counted, listed
 from gateway.core.vocabulary import PairRule, Reason
 
+# Lifts need dozens of trials; classes past this get theirs when somebody asks.
 MAX_TRIED = 50
 """Classes a cycle for which unblocking changes are tried; the others only get their causes."""
 
@@ -76,6 +77,7 @@ class ReasonFinder:
             admits_before: how many gangs were admitted before its turn.
         """
         queue, class_index = self.scene.queues[key[0]], key[1]
+        # It fits the state at the start, so nothing but the order of the pass kept it out.
         if self.scene.look(queue, request):
             return self._behind(queue, class_index, request, self.admitted[:admits_before])
         impossible = never_fits_on(self.scene, queue.name, request)
@@ -185,6 +187,7 @@ class ReasonFinder:
         healed = replace(self.scene, room=self.scene.room.afresh().heal(range(len(fleet))))
         if healed.look(queue, request):
             return Reason.NODES_UNAVAILABLE
+        # Until all nodes are read, too little room may only mean too little known.
         if not fleet.is_complete and not self._fits_idle(queue, request):
             return Reason.NODES_UNAVAILABLE
         if not self._sum_suffices(queue, request):

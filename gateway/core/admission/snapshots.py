@@ -78,6 +78,7 @@ def waiting_of(state: State) -> WaitingJobs:
     queues = queue_of[table.queue[slots]]
     is_known = (queues >= 0) & (np.array(classes, dtype=np.int64) >= 0)
     slots = slots[is_known]
+    # Slots are in the order of arrival, and equal states must give equal snapshots.
     slots = slots[np.argsort(table.job_id[slots], kind="stable")]
     return _columns(state, slots, queue_of, class_of)
 

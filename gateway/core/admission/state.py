@@ -104,6 +104,7 @@ class State:
 
     def charge(self, queue: str, pair: Pair, amount: int) -> None:
         """Count what a live reservation uses, or with a negative amount what one gave back."""
+        # Whoever told a reason at this number knows whether anything may have changed since.
         self.version += 1
         tree = self.scene.tree
         tree.charge(queue, pair, amount)

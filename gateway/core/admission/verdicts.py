@@ -56,6 +56,7 @@ def _queue_holds(state: State, now_us: int) -> Iterator[QueueHold]:
 def _user_holds(state: State, queue: Queue) -> Iterator[QueueHold]:
     """Give the users who are at a cap whatever they ask for."""
     for name, user in sorted(state.holdings.jobs):
+        # Asked for no GPU at all: a user with none left may still start what needs none.
         cap = state.holdings.cap_in_the_way(queue, user, 0) if name == queue.name else ""
         if cap:
             detail = f"{user} is at the cap {cap} of queue {name}"
