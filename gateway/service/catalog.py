@@ -79,7 +79,8 @@ class Catalog:
             others = {
                 # A namespace has one default; the other queue's copy must say so before anything is
                 # checked.
-                name: _without(queue, spec.default_for) for name, queue in self.queues.items()
+                name: _without(queue, spec.default_for)
+                for name, queue in self.queues.items()
             }
         return self._with(noun, {**others, spec.name: spec})
 
