@@ -29,6 +29,7 @@ def append_event(writer: Writer, event: NewEvent) -> None:
 
 def append_events(writer: Writer, new: Sequence[NewEvent]) -> None:
     """Append events in this order."""
+    # An empty list would make the driver insert one row of defaults.
     if new:
         writer.connection.execute(
             insert(events),
@@ -38,6 +39,7 @@ def append_events(writer: Writer, new: Sequence[NewEvent]) -> None:
                     "kind": event.kind,
                     "actor": event.actor,
                     "job_id": event.job_id,
+                    # Words of pods and clusters have no bound of their own.
                     "detail": event.detail[:2000],
                     "data": dict(event.data),
                     "xact_id": writer.xact_id,
@@ -86,8 +88,10 @@ def _in_told_order(statement: Select[Any], connection: Connection, after_id: int
     place = (events.c.xact_id, events.c.id)
     if connection.dialect.name == "postgresql":
         oldest_open = text("CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)")
+        # A transaction that is still open may yet bring an event with a smaller number.
         statement = statement.where(events.c.xact_id < oldest_open)
     if after_id:
+        # The event itself may be gone from view (another tenant's); its place in the order is not.
         told = select(events.c.xact_id).where(events.c.id <= after_id)
         last = told.order_by(events.c.id.desc()).limit(1).scalar_subquery()
         after = tuple_(func.coalesce(last, 0), literal(after_id))

@@ -25,6 +25,7 @@ TURN_SECONDS = 300
 def script_location() -> Path:
     """Find the migration files."""
     package = Path(__file__).resolve().parents[1]
+    # The wheel carries them inside the package; a checkout has them beside it.
     installed, checkout = package / "_migrations", package.parent / "migrations"
     return installed if installed.is_dir() else checkout
 
@@ -32,6 +33,8 @@ def script_location() -> Path:
 def configuration(connection: Connection | None = None) -> Config:
     """Give Alembic's configuration for a connection."""
     config = Config()
+    # Alembic reads its options through configparser, to which a percent sign is the start of a
+    # name.
     config.set_main_option("script_location", str(script_location()).replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
@@ -52,7 +55,10 @@ def upgrade(url: str) -> str:
     """
     database = open_database(url, pool_size=1)
     try:
+        # Before anything is locked: a newer schema is no reason to make servers wait.
         _refuse_unknown(database)
+        # One transaction for all steps: DDL rolls back on both databases, so half a schema never
+        # stays.
         with database.write() as writer:
             if not database.is_sqlite:
                 _line_up(writer.connection)
@@ -69,6 +75,7 @@ def _line_up(connection: Connection) -> None:
         "SET LOCAL statement_timeout = 0",
         f"SET LOCAL lock_timeout = '{TURN_SECONDS}s'",
         f"SELECT pg_advisory_xact_lock({LOCK_KEY})",
+        # A long wait for a table would hold up every query that comes behind it.
         f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}",
     ):
         connection.execute(text(statement))

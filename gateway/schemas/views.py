@@ -30,10 +30,12 @@ class JobView(View):
     priority: int
     priority_class: str = ""
     state: JobState
+    # Worked out when read, from the job's queue and request class; see decision 0008.
     reason: Reason | None = None
     """Why it waits; None unless pending, held or reserved."""
     end_reason: EndReason | None = None
     message: str = ""
+    # Attempts grow with requeues and never start again, so a name in the cluster is used once.
     attempt: int
     """Number of the present or last attempt, from 1; 0 before the first."""
     pods: int
@@ -46,6 +48,7 @@ class JobView(View):
     ended_at: Timestamp | None = None
     not_before_at: Timestamp | None = None
     deadline_at: Timestamp | None = None
+    # What the user said, not what the gateway learned: orders and estimates begin with it.
     expected_seconds: int | None = None
     exit_code: int | None = None
     guarantee: Guarantee | None = None
@@ -90,6 +93,7 @@ class DeviceRef(View):
     ordinal: int
     name: str
     """mlx5_0 or the like for a NIC, gpu0 or the like for a GPU."""
+    # As the driver names it; a device plugin gives it to the container under this name.
     uuid: str = ""
     pci_address: str = ""
     numa: int = -1
@@ -102,6 +106,7 @@ class AssignmentView(View):
     attempt: int
     pod_set: str
     index: int
+    # Rank in torch.distributed's sense: Master 0, workers behind it by index.
     rank: int
     node: str
     devices: tuple[DeviceRef, ...]
@@ -197,6 +202,7 @@ class ExplainView(View):
     """GPUs that the jobs ahead ask for in all."""
     estimate: str = ""
     """When it may start and on what basis, or that no basis exists."""
+    # With it two answers can be told to speak of one state, and an old one from a new one.
     serial: int
     """Number of the cycle whose state this describes."""
     decided_at: Timestamp | None = None
@@ -278,6 +284,7 @@ class NodeView(View):
     gpus_free: int
     rdma_total: int
     rdma_free: int
+    # Millicores and bytes, as quota counts them: no reader has to parse quantities.
     cpu_millis_total: int
     cpu_millis_free: int
     memory_bytes_total: int
@@ -317,6 +324,7 @@ class DeviceView(View):
     rail: int = -1
     health: DeviceHealth
     is_present: bool
+    # In use by pods that are not ours, so it is free for nobody here.
     is_foreign: bool
     is_free: bool
     holder: HolderView | None = None

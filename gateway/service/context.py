@@ -89,6 +89,7 @@ class Wake:
     def wait(self, timeout_seconds: float) -> bool:
         """Wait until somebody asks; True when somebody did."""
         asked = self._event.wait(timeout_seconds)
+        # Cleared before the work and not after it, so a call during the work is not lost.
         self._event.clear()
         return asked
 
@@ -103,6 +104,7 @@ class Leadership:
 
     def outlives(self, seconds: float) -> bool:
         """Whether the lease still holds after a call of this length."""
+        # Monotonic, because a wall clock that is set back would let a lost lease seem to hold.
         return self.epoch is not None and time.monotonic() + seconds < self.valid_until
 
 
@@ -116,6 +118,8 @@ class Pace:
         """Take one cycle into account; short ones say little and count for nothing."""
         if candidates and seconds > 0:
             fresh = candidates / seconds
+            # A moving mean: one slow cycle (a full disk, a swapped page) must not starve the next
+            # ones.
             self.per_second = 0.7 * self.per_second + 0.3 * fresh if self.per_second else fresh
 
     def budget(self, seconds: float, most: int) -> int:

@@ -79,6 +79,7 @@ def _job(spec: JobSpec, user: str, rank: int, now_us: int) -> NewJob:
         priority=spec.priority,
         rank=rank,
         submitted_us=now_us,
+        # An instant before the epoch is at once, as when it is submitted.
         eligible_us=max(0, _micros(spec.not_before_at)),
         deadline_us=_micros(spec.deadline_at),
         expected_seconds=spec.expected_seconds or 0,
@@ -92,6 +93,7 @@ def _micros(text: str | None) -> int:
 def _ask(gateway: Gateway, job: NewJob, spec: JobSpec) -> Forecast:
     settings, pace = gateway.settings, gateway.mirror.pace
     with gateway.database.read() as connection:
+        # Outside of the mirror's lock, as a cycle does: nobody waits for the database under it.
         backlog = attempt_rows.count_unlaunched(connection)
     with gateway.mirror.lock:
         refresh(gateway)

@@ -57,6 +57,7 @@ def delete_queue(
     """Delete a queue without live jobs."""
 
     def users(connection: Connection, _catalog: Catalog) -> list[str]:
+        # Ended jobs keep the queue's name as plain text, and history stays readable without it.
         live = sum(rows.count_jobs(connection).get(name, {}).values())
         return [f"{live} live job{'s' if live > 1 else ''}"] if live else []
 
@@ -92,6 +93,7 @@ class _Views:
         self._tree = _tree_at(connection, now_us)
         nodes = (*self._tree.cohorts.values(), *self._tree.queues.values())
         self._pairs = set(chain.from_iterable(node.balances for node in nodes))
+        # Charged here and not read from the engine: any replica answers, led or not.
         for (queue, flavor, resource), amount in self._usage.items():
             if queue in self._tree.queues:
                 self._tree.charge(queue, (flavor, resource), amount)
@@ -101,6 +103,7 @@ class _Views:
         spec, counts = self.catalog.queues[name], self._counts.get(name, {})
         fields = spec.model_dump()
         for field in ("namespaces", "default_for"):
+            # Names of tenants are nobody else's business, though the queue is shared.
             fields[field] = _known_to(caller, fields[field])
         return QueueView(
             **fields,

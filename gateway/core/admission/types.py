@@ -105,6 +105,7 @@ class PodPlacement:
     pod_set: str
     index: int
     node_id: int
+    # Ordinals instead of device rows: a plan for thousands of pods stays small until it is written.
     gpu_mask: int
     nic_mask: int
 
@@ -201,6 +202,7 @@ class CyclePlan:
 
     serial: int
     admits: tuple[Admit, ...]
+    # Only a plan of a whole snapshot names everybody; a pass tells classes.
     holds: tuple[Hold, ...]
     class_holds: tuple[ClassHold, ...]
     """One for each (queue, class) that has at least one hold."""

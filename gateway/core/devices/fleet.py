@@ -50,6 +50,7 @@ class Fleet:
     """
 
     node_id: Int64
+    # Sorted, so that rows mean the same nodes in any two fleets of one inventory.
     names: tuple[str, ...]
     machine: Int32
     """Index into `machines`."""
@@ -63,6 +64,7 @@ class Fleet:
     total: Int64
     free: Int64
     gpu_all: Int64
+    # 62 bits are used at most: the sign must stay out of bit counts and shifts.
     gpu_free: Int64
     nic_all: Int64
     nic_free: Int64

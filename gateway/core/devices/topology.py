@@ -149,6 +149,7 @@ def _near(groups: tuple[Group, ...], chosen: Group, load: tuple[int, int]) -> in
 def _place(slot: DeviceSlot, numa_of_switch: dict[int, int]) -> tuple[int, int]:
     """Give (switch, NUMA node); the switch decides, so that groups nest whatever was reported."""
     if slot.switch < 0:
+        # Without a switch it is near what shares its NUMA node, and no nearer.
         return -1, slot.numa
     # A switch whose NUMA node nobody knows counts as a NUMA node of its own.
     return slot.switch, numa_of_switch.get(slot.switch, -2 - slot.switch)

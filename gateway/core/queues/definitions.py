@@ -29,6 +29,7 @@ class Quota:
     flavor: str
     resource: str
     nominal: int
+    # A number instead of None: the tree compares these in its innermost loops.
     borrowing_limit: int = UNLIMITED
     """Most that may be taken from others."""
     lending_limit: int = UNLIMITED
@@ -106,6 +107,7 @@ class Queue:
     """Flavors in order of preference; empty means all, by name."""
     changes: tuple[DatedChange, ...] = ()
     """By instant."""
+    # A name that nobody registered is refused when the lines are laid out.
     order: OrderPolicy | str = OrderPolicy.PRIORITY
     """Name of the order policy; a third party may have added one."""
     ageing: Ageing = Ageing()
