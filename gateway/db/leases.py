@@ -35,6 +35,7 @@ def acquire_or_renew(database: Database, holder: str, lease_seconds: float) -> i
             return int(renewed)
         taken = writer.connection.execute(
             update(leader_lease)
+            # A SQLite file is opened by one server only, so whoever asks may have it.
             .where(true() if writer.is_sqlite else leader_lease.c.expires_us < now_us)
             .values(holder=holder, epoch=leader_lease.c.epoch + 1, expires_us=now_us + length)
             .returning(leader_lease.c.epoch)

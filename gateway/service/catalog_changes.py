@@ -70,6 +70,7 @@ def change_catalog(gateway: Gateway, caller: Caller, edit: Edit) -> Catalog:
         for step in differences(before, after):
             _write(writer, step)
             append_event(writer, _event(step, caller, at_us))
+        # Read back, so that the answer has the versions that the next If-Match will need.
         return read_catalog(writer.connection)
 
     changed = gateway.database.run_write(work)
@@ -92,6 +93,7 @@ def differences(before: Catalog, after: Catalog) -> list[Step]:
     steps = [step for noun in Noun for step in _of_noun(noun, before, after)]
     gone = [step for step in steps if step.after is None]
     kept = [step for step in steps if step.after is not None]
+    # A queue goes before its cohort, a cohort before its parent, a flavor when nothing names it.
     return [*kept, *reversed(gone)]
 
 
@@ -99,6 +101,7 @@ def _of_noun(noun: Noun, before: Catalog, after: Catalog) -> Iterator[Step]:
     old, new = before.specs(noun), after.specs(noun)
     names = _parents_first(after) if noun is Noun.COHORT else sorted(new)
     for name in [*names, *sorted(set(old) - set(new))]:
+        # Applying a file twice is no change, raises no version and leaves no event.
         if old.get(name) != new.get(name):
             yield Step(noun=noun, name=name, before=old.get(name), after=new.get(name))
 
@@ -109,6 +112,7 @@ def _parents_first(catalog: Catalog) -> list[str]:
     def visit(name: str | None) -> None:
         if name is None or name in ordered:
             return
+        # A child that is written first would point at a parent that is not there yet.
         visit(catalog.cohorts[name].parent)
         ordered[name] = None
 

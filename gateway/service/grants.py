@@ -18,6 +18,8 @@ def grant_pods(admit: Admit, request: RequestClass) -> tuple[GrantPod, ...]:
     """Give the pods of a grant by rank: the Master first, then the Workers."""
     amounts = {
         pod_set.name: {
+            # GPUs and NICs are granted one by one below; counted here as well they would be taken
+            # twice.
             **{name: count for name, count in pod_set.per_pod if name not in DEVICE_RESOURCES},
             PODS: 1,
         }
@@ -35,6 +37,7 @@ def grant_pods(admit: Admit, request: RequestClass) -> tuple[GrantPod, ...]:
                 *((DeviceKind.RDMA, bit) for bit in bits(place.nic_mask)),
             ),
         )
+        # The plan is in the order of ranks, and this is where that becomes a fact.
         for rank, place in enumerate(admit.placements)
     )
 
@@ -50,5 +53,6 @@ def object_name(job_name: str, uid: str, attempt: int) -> str:
     Deterministic, so that a repeated create meets its own object; of its own for each attempt, so
     that late pods of an earlier one are never adopted.
     """
+    # Five digits tell jobs apart that take a name one after another; the uid is never the same.
     suffix = f"-{hashlib.sha256(uid.encode()).hexdigest()[:5]}-{attempt}"
     return job_name[: MAX_OBJECT_NAME - len(suffix)].rstrip("-") + suffix

@@ -18,6 +18,8 @@ def keep_leading(gateway: Gateway) -> bool:
     try:
         epoch = leases.acquire_or_renew(gateway.database, leadership.holder, seconds)
     except DatabaseUnavailable:
+        # A database that is away for a moment ends nothing: the lease holds as long as it was
+        # granted for.
         epoch = leadership.epoch if time.monotonic() < leadership.valid_until else None
         leadership.epoch = epoch
         return epoch is not None

@@ -39,6 +39,7 @@ def job_logs(gateway: Gateway, caller: Caller, job_id: str, options: LogOptions)
         launch = launch_of(connection, job, attempt)
         kept = attempt_rows.read_log_tail(connection, attempt["id"], options.rank)
     _require_rank(options.rank, len(launch.pods))
+    # While it stops the pods may still write, so the stored tail is only the end of an ended one.
     if kept is not None and attempt["phase"] == AttemptPhase.CLOSED:
         return iter(kept.split("\n")[-(options.tail or 0) :])
     return gateway.backend.logs(launch, options.rank, follow=options.follow, tail=options.tail)

@@ -27,6 +27,7 @@ def guarded(gateway: Gateway, job: Row, work: Callable[[], bool]) -> bool:
         return work()
     except (Unavailable, StaleLeader, ClusterRejected):
         raise
+    # Somebody was faster; the next pass reads what he made of it.
     except StaleVersion:
         return False
     except Exception as error:  # noqa: BLE001 - the outermost frame of one job in a loop
@@ -37,6 +38,7 @@ def guarded(gateway: Gateway, job: Row, work: Callable[[], bool]) -> bool:
 def quarantine(gateway: Gateway, job: Row, error: Exception) -> None:
     """Set a job aside and say which kind of error did it; its text may hold secrets."""
     frames = traceback.extract_tb(error.__traceback__)
+    # The function and line, never the values: a manifest's environment may hold keys.
     place = f" in {frames[-1].name}:{frames[-1].lineno}" if frames else ""
     message = f"{type(error).__name__}{place}"
     log.error("job_quarantined", job_id=job["uid"], error=message)

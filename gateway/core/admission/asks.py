@@ -99,6 +99,7 @@ def choices(
 def flavors_of(queue: Queue, flavors: tuple[Flavor, ...]) -> list[Flavor]:
     """Give the flavors a queue may use, in its order; all by name when it names none."""
     by_name = {flavor.name: flavor for flavor in flavors}
+    # Admins are refused a name without a definition; questions of the kind what-if are not.
     names = queue.flavors or tuple(sorted(by_name))
     return [by_name[name] for name in names if name in by_name]
 

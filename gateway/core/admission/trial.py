@@ -47,6 +47,7 @@ class Scene:
 
     def afresh(self) -> "Scene":
         """Give the same state on copies of quota and room, free to be changed."""
+        # Both copied: an answer is tried on them while passes go on with the originals.
         return replace(self, tree=self.fresh_tree(), room=self.room.afresh())
 
     def fresh_tree(self) -> QuotaTree:

@@ -116,6 +116,8 @@ class Prepared:
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= MAX_PREPARED:
+                # Thousands of shapes at once are rare; starting over is simpler than forgetting the
+                # oldest.
                 self._known.clear()
             # The gang and its masks are kept too, so that their identities stay theirs.
             known = pod_sets, masks, attempts_of(self._shapes, pod_sets, nodes)

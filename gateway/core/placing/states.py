@@ -96,6 +96,7 @@ class NodeStates:
         self._table[new] = [
             (state.gpu_free, state.nic_free, *state.free) for state in self.states[new]
         ]
+        # Counts instead of masks: how many are free decides most fits, which ones only few.
         self._counts[new, :2] = np.bitwise_count(self._table[new, :2])
         # Foreign use may leave less than nothing.
         self._counts[new, 2:] = np.maximum(self._table[new, 2:], 0)

@@ -42,6 +42,7 @@ class View:
         self.pods = np.where(usable, self.fits.pods()[state_of], 0).astype(np.int32)
         self.total = int(self.pods.sum(dtype=np.int64))
         if self.level is not None:
+            # With weights bincount counts in floats, exact up to 2^53 pods.
             sums = np.bincount(self.level.domain_of, self.pods, len(self.level.rows))
             self.by_domain = sums.astype(np.int64)
 

@@ -23,6 +23,7 @@ def quotas_at(owner: Queue | Cohort, now_us: int) -> tuple[Quota, ...]:
     due = sorted(
         (change for change in owner.changes if change.at_us <= now_us), key=attrgetter("at_us")
     )
+    # Nothing is built for the many who have no change; comparing them stays a look at identity.
     if not due:
         return owner.quotas
     rows = {(quota.flavor, quota.resource): quota for quota in owner.quotas}

@@ -65,6 +65,7 @@ class Plantation:
 
     def fill(self) -> None:
         """Close the sums from the queues up; their own use must stand already."""
+        # Children before parents, so that each sum is complete when it is handed up.
         for order in self.orders:
             for node in reversed(order):
                 for balance in node.balances.values():
