@@ -46,11 +46,17 @@ def length(node: Function) -> int:
 
 
 def comment_lines(text: str) -> int:
+    """Lines that hold a comment, alone or behind code."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return sum(1 for token in tokens if token.type == tokenize.COMMENT)
+    return len({token.start[0] for token in tokens if token.type == tokenize.COMMENT})
 
 
-def docstring_lines(text: str) -> int:
+def lines(text: str) -> int:
+    """Lines that are not blank."""
+    return sum(1 for line in text.splitlines() if line.strip())
+
+
+def prose_lines(text: str) -> int:
     """Lines of strings that stand alone: docstrings and the notes below enum members."""
     return sum(
         (node.end_lineno or node.lineno) - node.lineno + 1
@@ -111,22 +117,20 @@ def test_public_functions_are_documented() -> None:
 
 def test_comments_are_neither_missing_nor_noise() -> None:
     comments = sum(comment_lines(text) for _, text in sources(*PRODUCT))
-    prose = sum(docstring_lines(text) for _, text in sources(*PRODUCT))
-    code = sum(text.count("\n") for _, text in sources(*PRODUCT)) - prose
-    assert comments / code <= 0.12
+    assert 0.04 <= comments / sum(lines(text) for _, text in sources(*PRODUCT)) <= 0.12
 
 
 def test_type_ignores_are_rare_and_name_their_code() -> None:
-    lines = [line for _, text in sources(*PRODUCT) for line in text.splitlines()]
-    ignores = [line for line in lines if "type: ignore" in line]
+    every = [line for _, text in sources(*PRODUCT) for line in text.splitlines()]
+    ignores = [line for line in every if "type: ignore" in line]
     assert all(re.search(r"type: ignore\[[\w, -]+\]", line) for line in ignores)
-    assert len(ignores) <= max(1, len(lines) / 1000)
+    assert len(ignores) <= max(1, len(every) / 1000)
 
 
-def test_tests_are_about_as_long_as_the_product() -> None:
-    product = sum(text.count("\n") for _, text in sources(*PRODUCT))
-    tests = sum(text.count("\n") for _, text in sources("tests"))
-    assert tests / product <= 2.0
+def test_tests_are_somewhat_longer_than_the_product() -> None:
+    product = sum(lines(text) - prose_lines(text) for _, text in sources(*PRODUCT))
+    tests = sum(lines(text) - prose_lines(text) for _, text in sources("tests"))
+    assert 1.2 <= tests / product <= 2.0
 
 
 def test_test_functions_are_short() -> None:
