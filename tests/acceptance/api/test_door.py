@@ -106,8 +106,6 @@ def test_an_unknown_address_is_not_found(shared: Served, path: str) -> None:
         ("POST", "/budgets"),
         ("DELETE", "/reservations/x"),
         ("POST", "/jobs/abc:preempt"),
-        ("POST", "/jobs/abc:top"),
-        ("GET", "/queues/default/order"),
         ("POST", "/queues/default:drain"),
         ("GET", "/usage"),
         ("GET", "/history"),
