@@ -39,13 +39,13 @@ def standing_of(gateway: Gateway, job: Row) -> Standing | None:
     now_us = gateway.clock.now_us()
     highest = _highest(gateway, job["queue"])
     with ranking(gateway, job["queue"], now_us) as order:
-        ranked, place = order.of(job["id"]), order.place_of(job["id"])
-        if ranked is None or place is None:
+        if order.place_of(job["id"]) is None:
             return None
+        ranked = order.of(job["id"])
         state = gateway.mirror.mirror.state
         return Standing(
             position=ranked.position,
-            gpus_ahead=order.gpus_before(place),
+            gpus_ahead=order.gpus_before(ranked.place),
             bar=ranked.bar,
             sets=possible(remedies(state, job["id"], now_us), highest),
         )

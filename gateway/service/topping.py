@@ -106,8 +106,7 @@ def _require_serial(order: Ranking, job: Row, list_serial: int | None) -> None:
 
 def _priority(order: Ranking, job: Row) -> int:
     """Give the priority with which the job comes first."""
-    ranked = order.of(job["id"])
-    if ranked is None:
+    if order.place_of(job["id"]) is None:
         raise _Changed(f"job {job['name']} does not wait any more", hint="read it again")
     number = order.priority_to_lead(job["id"])
     if number is not None:
@@ -118,8 +117,8 @@ def _priority(order: Ranking, job: Row) -> int:
             f"queue {queue} is ordered by {order.policy}, not by priority",
             hint=f"change its order: gateway queue set {queue} --order priority",
         )
-    if ranked.bar is not None and ranked.eligible_us > order.now_us:
-        raise Conflict(f"job {job['name']}: {ranked.bar.detail}", hint="wait for it")
+    if order.of(job["id"]).eligible_us > order.now_us:
+        raise Conflict(f"job {job['name']}: its time has not come", hint="wait for it")
     raise Conflict(
         f"{job['user_name']} has used more of queue {queue} lately than the first job's user",
         hint=f"change its order: gateway queue set {queue} --order priority",

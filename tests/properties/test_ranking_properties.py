@@ -1,5 +1,6 @@
 """The ranked list is the order in which jobs have their turns, on any state, page by page."""
 
+import pytest
 from hypothesis import given, settings
 
 from gateway.core.admission import Policies, Snapshot
@@ -124,4 +125,5 @@ def test_an_unknown_job_has_no_place() -> None:
     _, state, now_us = asked(1)
     ranking = Ranking(state, next(iter(state.scene.queues)), now_us)
     assert ranking.place_of(10**9) is None
-    assert ranking.of(10**9) is None
+    with pytest.raises(LookupError):
+        ranking.of(10**9)

@@ -64,10 +64,9 @@ def forecast(state: State, job: NewJob, request: RequestClass, scope: Scope) -> 
     job = job._replace(job_id=ASKED_JOB, class_id=_class_of(state, request))
     with asked(state, job, request, scope.now_us) as fork:
         ranking = Ranking(fork, job.queue, scope.now_us)
-        ranked, place = ranking.of(job.job_id), ranking.place_of(job.job_id)
-        if ranked is None or place is None:
-            raise LookupError(f"queue {job.queue} is not defined")
-        found = Forecast(position=ranked.position, gpus_ahead=ranking.gpus_before(place))
+        ranked = ranking.of(job.job_id)
+        gpus_ahead = ranking.gpus_before(ranked.place)
+        found = Forecast(position=ranked.position, gpus_ahead=gpus_ahead)
         if ranked.bar is not None:
             sets = remedies(fork, job.job_id, scope.now_us)
             return replace(found, bar=ranked.bar, sets=sets)

@@ -45,6 +45,7 @@ class Ranked:
 
     position: int
     """From 1."""
+    place: Place
     job_id: int
     class_id: int
     user: str
@@ -105,10 +106,12 @@ class Ranking:
         ranked = [self._ranked(start + index, row) for index, row in enumerate(rows, start=1)]
         return ranked, self._place(rows[-1]) if rows and start + limit < len(self) else None
 
-    def of(self, job_id: int) -> Ranked | None:
-        """Give one job with its place; None when it does not wait here."""
+    def of(self, job_id: int) -> Ranked:
+        """Give one job with its place; raises LookupError when it does not wait here."""
         row = self._row(job_id)
-        return None if row is None else self._ranked(self.position(self._place(row)), row)
+        if row is None:
+            raise LookupError(f"job {job_id} does not wait in queue {self._line.queue.name}")
+        return self._ranked(self.position(self._place(row)), row)
 
     def priority_to_lead(self, job_id: int) -> int | None:
         """Give the least priority with which a job would come before all others of its queue.
@@ -168,6 +171,7 @@ class Ranking:
         class_id = int(table.class_id[slot])
         return Ranked(
             position=position,
+            place=self._place(row),
             job_id=int(table.job_id[slot]),
             class_id=class_id,
             user=self._user(slot),

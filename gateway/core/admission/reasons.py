@@ -103,15 +103,8 @@ class ReasonFinder:
             reason = Reason.BEHIND_PRIORITY
             detail = f"it fitted until {counted(len(own), 'job')} of its queue came first"
         cause = Cause(reason=reason, detail=detail, count=len(before), total=len(before))
-        sets = self._unblocking(queue, request)
-        return ClassHold(
-            queue=queue.name,
-            class_index=class_index,
-            reason=reason,
-            causes=(cause,),
-            unblock=words_of(sets),
-            lifts=lifts_of(sets),
-        )
+        # The next cycle has another reason; what would help is worked out when somebody asks.
+        return ClassHold(queue=queue.name, class_index=class_index, reason=reason, causes=(cause,))
 
     def _unblocking(self, queue: Queue, request: RequestClass) -> tuple[Unblock, ...]:
         """Give what would admit the first job of a class in the next cycle.

@@ -15,7 +15,7 @@ from gateway.core.jobs.request import RequestClass
 from gateway.core.placing.room import Room
 from gateway.core.queues.dated import definitions_at
 from gateway.core.queues.definitions import Cohort, Queue, Quota
-from gateway.core.resources import GPU, RDMA
+from gateway.core.resources import GPU
 from gateway.core.vocabulary import LiftKind
 from gateway.core.waiting.table import NewJob
 
@@ -60,7 +60,7 @@ def _give(room: Room, lift: Lift) -> None:
     if lift.ordinals:
         gpus, nics = (mask, 0) if lift.resource == GPU else (0, mask)
         room.give(row, gpus, nics, {})
-    elif lift.resource not in {GPU, RDMA}:
+    else:
         room.give(row, 0, 0, {lift.resource: lift.amount})
 
 
