@@ -14,12 +14,14 @@ from hypothesis import given, settings
 from gateway.core.admission import Admit, CyclePlan, Policies, plan_cycle, plan_pass
 from gateway.core.mirror import Mirror
 from gateway.core.vocabulary import UNLIMITED, Reason
+from tests.properties.engine_definitions import SECOND_US
 from tests.properties.engine_steps import a_world
 from tests.properties.strategies import Dice, seeds
 from tests.properties.warm_rows import Rows
 from tests.properties.warm_steps import ROW_STEPS
 
 LIVES = int(os.environ.get("WARM_LIVES", "60"))
+REFRESH_US = 31 * SECOND_US
 STEPS = 15
 BUDGET = 1000
 usual = settings(max_examples=LIVES, deadline=None)
@@ -98,3 +100,48 @@ def test_a_long_life_decides_like_a_fresh_start_after_every_step(seed: int) -> N
         assert warm.queue_holds == expected.queue_holds == anew.queue_holds
         life.commit(life.some_of(warm.admits))
         life.step()
+
+
+def settled(life: Life) -> None:
+    """Let everything that is planned come true, then let reasons be told anew."""
+    for _ in range(6):
+        life.rows.world.now_us += REFRESH_US
+        life.commit(life.plan().admits)
+    assert not life.plan().admits
+
+
+def reasons_by_job(life: Life) -> dict[int, Reason]:
+    """Give each job's reason as it is read: what bars its queue or user, else its class's."""
+    return {
+        job_id: life.barred.get((job.queue, ""))
+        or life.barred.get((job.queue, job.user))
+        or life.told.get((job.queue, life.rows.classes[job.gang]), Reason.NOT_REACHED)
+        for job_id, job in life.rows.world.waiting.items()
+        if job.eligible_us <= life.now_us and job.queue in life.rows.world.queues
+    }
+
+
+@given(seeds)
+@usual
+def test_what_was_told_last_is_what_a_fresh_start_would_tell(seed: int) -> None:
+    life = Life(seed)
+    life.read()
+    for _ in range(STEPS // 3):
+        life.commit(life.some_of(life.plan().admits))
+        life.step()
+        life.step()
+        settled(life)
+        expected = {hold.job_id: hold.reason for hold in cold_plan(life).holds}
+        for job_id, reason in reasons_by_job(life).items():
+            if expected[job_id] is Reason.OVER_CAP and not is_alone(life, job_id):
+                assert reason is not Reason.NOT_REACHED
+            else:
+                assert reason is expected[job_id]
+
+
+def is_alone(life: Life, job_id: int) -> bool:
+    """Whether nobody else's jobs share a class; one answer is told for a class, whoever waits."""
+    jobs = life.rows.world.waiting
+    mine = jobs[job_id]
+    users = {job.user for job in jobs.values() if (job.queue, job.gang) == (mine.queue, mine.gang)}
+    return len(users) == 1

@@ -4,7 +4,7 @@ The pass takes what it admits out of the state, so that the next candidate sees 
 everything back at its end; what was admitted comes true when the database has it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from gateway.core.policies.fairness import FAIRNESS, Candidate, Contest
 from gateway.core.policies.placement import PLACEMENT, PlacementPolicy
 from gateway.core.queues.definitions import Queue
 from gateway.core.queues.share import borrows
-from gateway.core.vocabulary import UNLIMITED, Blocking, QueueState, WhenCanBorrow
+from gateway.core.vocabulary import UNLIMITED, Blocking, QueueState, Reason, WhenCanBorrow
 from gateway.core.waiting.lines import Group
 
 
@@ -45,10 +45,8 @@ class Decided:
     """Strict queues whose head did not fit, so that nobody behind it had a turn."""
     not_reached: set[str] = field(default_factory=set)
     """Queues with candidates left when the pass had to end."""
-    is_throttled: bool = False
-    """Whether it had to end because enough gangs were admitted."""
-    unserved: set[AskKey] = field(default_factory=set)
-    """Classes with somebody who had no turn."""
+    unserved: dict[AskKey, Reason] = field(default_factory=dict)
+    """Classes with somebody who had no turn, and why."""
 
     def slots(self) -> frozenset[int]:
         """Give the slots of those who were admitted."""
@@ -86,7 +84,7 @@ class Pass:
                 self._play(winner)
             self.decided.not_reached.update(self._turns)
             for queue in self._turns:
-                self._leave(queue)
+                self._leave(queue, self._why_over())
         finally:
             self.scene.room.back_to(self._room_mark)
             self.scene.tree.back_to(tree_mark)
@@ -99,8 +97,11 @@ class Pass:
         return self.decided
 
     def _may_go_on(self) -> bool:
-        self.decided.is_throttled = len(self.decided.admitted) >= self.most_admits
-        return self.budget > 0 and not self.decided.is_throttled
+        return self.budget > 0 and len(self.decided.admitted) < self.most_admits
+
+    def _why_over(self) -> Reason:
+        is_throttled = len(self.decided.admitted) >= self.most_admits
+        return Reason.LAUNCH_THROTTLED if is_throttled else Reason.NOT_REACHED
 
     def _line_up(self) -> None:
         """Let the queues with somebody who may fit take part, and those who may be in their way."""
@@ -124,12 +125,16 @@ class Pass:
         line, live = self.state.lines.lines[name], self.state.live.get(name, set())
         # A class without an ask was not read yet.
         known = self.state.asks
-        askers = [
+        everybody = [
             (group, ask)
             for group in self.state.lines.groups_of(name)
             if (ask := known.get((name, group.key.class_id))) is not None
-            and self._may_start(group, ask)
         ]
+        askers = [asker for asker in everybody if self._may_start(*asker)]
+        if len(askers) < len(everybody):
+            served = {ask.class_id for _, ask in askers}
+            capped = {ask.class_id for _, ask in everybody} - served
+            self._pass_over(name, capped, Reason.OVER_CAP)
         alive = [asker for asker in askers if asker[0].key in live]
         dead = (asker for asker in askers if asker[0].key not in live)
         self.walks[name] = QueueWalk(line, alive, dead, self.now_us)
@@ -146,7 +151,7 @@ class Pass:
         """Let the first job that no cap keeps back compete; nobody when none is left."""
         walk = self.walks[queue]
         while (turn := walk.turn()) is not None and not self._may_start(turn.group, turn.ask):
-            self.decided.unserved.add((queue, turn.ask.class_id))
+            self._pass_over(queue, [turn.ask.class_id], Reason.OVER_CAP)
             walk.leave_group()
         if turn is None:
             self._turns.pop(queue, None)
@@ -242,13 +247,17 @@ class Pass:
         if ask.has_caps:
             self._count(entry, 1)
             if ask.queue.caps.running_jobs <= self.state.holdings.running.get(queue, 0):
-                self._leave(queue)
+                self._leave(queue, Reason.OVER_CAP)
 
-    def _leave(self, queue: str) -> None:
+    def _leave(self, queue: str, why: Reason) -> None:
         """Let everybody of a queue go without a turn."""
         walk = self.walks[queue]
-        self.decided.unserved.update((queue, class_id) for class_id in walk.class_ids())
+        self._pass_over(queue, walk.class_ids(), why)
         walk.leave()
+
+    def _pass_over(self, queue: str, class_ids: Iterable[int], why: Reason) -> None:
+        """Note that classes have somebody who gets no turn."""
+        self.decided.unserved.update(((queue, class_id), why) for class_id in class_ids)
 
     def _count(self, entry: Admitted, sign: int) -> None:
         """Count a gang into what its queue and user hold, or out again."""
@@ -270,7 +279,7 @@ class Pass:
         if queue.blocking is Blocking.STRICT:
             self.decided.behind_strict[queue.name] = queue.name, ask.class_id
             walk.leave_class(ask.class_id)
-            self._leave(queue.name)
+            self._leave(queue.name, Reason.BEHIND_PRIORITY)
         else:
             walk.leave_class(ask.class_id)
 

@@ -5,16 +5,16 @@ request class, and only those that changed or have grown old. A job that waits r
 its class.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import islice, takewhile
 
 from gateway.core.admission.deciding import Decided, decide
 from gateway.core.admission.granting import admits_of
 from gateway.core.admission.state import AskKey, State, Told
 from gateway.core.admission.types import ClassHold, CyclePlan
-from gateway.core.admission.verdicts import ClassTeller, queue_holds
+from gateway.core.admission.verdicts import ClassTeller, queue_bar, queue_holds
 from gateway.core.admission.waking import next_wake_at_us
-from gateway.core.vocabulary import UNLIMITED, Reason
+from gateway.core.vocabulary import UNLIMITED, Blocking, Reason
 
 REFRESH_US = 30_000_000
 """An explanation whose reason stays is worked out again at most this often."""
@@ -30,9 +30,10 @@ _PASSING = frozenset(
         Reason.BEHIND_PRIORITY,
         Reason.NOT_REACHED,
         Reason.LAUNCH_THROTTLED,
+        Reason.OVER_CAP,
     }
 )
-"""Reasons that speak of one pass; the next one has another, or none."""
+"""Reasons of those who had no turn; whoever has one and fails has another."""
 
 
 def plan_pass(
@@ -56,7 +57,7 @@ def plan_pass(
         class_holds=tuple(telling.news()),
         queue_holds=queue_holds(state, now_us),
         next_wake_at_us=next_wake_at_us(state, now_us, decided.slots()),
-        is_complete=not state.owed and not decided.not_reached,
+        is_complete=not telling.untold and not decided.not_reached,
     )
 
 
@@ -67,15 +68,21 @@ class _Telling:
         self.state = state
         self.decided = decided
         self.now_us = now_us
+        self.untold = 0
+        """Classes with something new to tell that this pass had no time for."""
         self._teller = ClassTeller(state, decided, now_us)
         self._waiting: dict[str, frozenset[int]] = {}
+        self._barred: dict[str, bool] = {}
 
     def news(self) -> Iterator[ClassHold]:
         """Give what is new, what failed first."""
-        due = dict.fromkeys((*self._owed(), *self._failed(), *self._others()))
+        due = [key for key in self._due() if not self._is_barred(key[0])]
         # What fails is dead from now on and will not come up again by itself.
-        self.state.owed = tuple(islice(due, MOST_TOLD, None))
-        for key in (*islice(due, MOST_TOLD), *self._old(due)):
+        queues = self.state.scene.queues
+        closed = [key for key in self.state.owed if key[0] in queues and self._is_barred(key[0])]
+        self.untold = len(due[MOST_TOLD:])
+        self.state.owed = (*due[MOST_TOLD:], *closed)
+        for key in (*due[:MOST_TOLD], *self._old(frozenset(due))):
             hold = self._teller.hold(key)
             ask = self.state.ask(key)
             # Told anew means last in line for the next time.
@@ -85,9 +92,9 @@ class _Telling:
             )
             yield hold
 
-    def _owed(self) -> Iterator[AskKey]:
-        """Give what earlier passes had no time to tell, for as long as somebody waits for it."""
-        return filter(self._waits, self.state.owed)
+    def _due(self) -> Iterable[AskKey]:
+        """Give what has to be told, what earlier passes had no time for first."""
+        return dict.fromkeys((*self.state.owed, *self._failed(), *self._others(), *self._heads()))
 
     def _failed(self) -> Iterator[AskKey]:
         """Give what had its turn and did not fit, unless the same was told just now."""
@@ -99,24 +106,48 @@ class _Telling:
 
     def _others(self) -> Iterator[AskKey]:
         """Give what had no turn, where that is news."""
-        for key in sorted(self.decided.unserved - self.decided.failed.keys()):
+        for key in sorted(self.decided.unserved.keys() - self.decided.failed.keys()):
             told = self.state.told.get(key)
             if told is None or told.reason is not self._teller.code(key):
                 yield key
+
+    def _heads(self) -> Iterator[AskKey]:
+        """Give who is the first of a strict queue now, and who was; all others are behind."""
+        before, self.state.heads = self.state.heads, {}
+        for name, queue in self.state.scene.queues.items():
+            head = None
+            if queue.blocking is Blocking.STRICT and not self._is_barred(name):
+                head = self._teller.head(name)
+            if head is not None:
+                self.state.heads[name] = head
+            if before.get(name) != head:
+                changed = (before.get(name), head)
+                yield from (key for key in changed if key is not None and self._waits(key))
 
     def _old(self, due: Container[AskKey]) -> Iterator[AskKey]:
         """Give what was told long ago of a state that has changed since."""
         old = takewhile(lambda entry: self._is_old(entry[1]), self.state.told.items())
         changed = (key for key, told in old if told.version != self.state.version)
-        fresh = (key for key in changed if key not in due and self._waits(key))
+        fresh = (
+            key
+            for key in changed
+            if key not in due and not self._is_barred(key[0]) and self._waits(key)
+        )
         # A list first: whoever is told moves to the end of what is gone through here.
         yield from list(islice(fresh, MOST_REFRESHED))
+
+    def _is_barred(self, queue: str) -> bool:
+        """Whether a queue is gone, or admits nobody: then that is told of it, not of classes."""
+        if queue not in self._barred:
+            known = self.state.scene.queues.get(queue)
+            self._barred[queue] = known is None or bool(queue_bar(self.state, known, self.now_us))
+        return self._barred[queue]
 
     def _waits(self, key: AskKey) -> bool:
         """Whether anybody of a class waits whose instant has come."""
         queue, class_id = key
         if queue not in self._waiting:
-            groups = self.state.lines.groups_of(queue) if queue in self.state.scene.queues else ()
+            groups = self.state.lines.groups_of(queue)
             self._waiting[queue] = frozenset(group.key.class_id for group in groups)
         return class_id in self._waiting[queue]
 

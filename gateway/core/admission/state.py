@@ -72,6 +72,8 @@ class State:
         """What was told about each ask, in the order of telling."""
         self.owed: tuple[AskKey, ...] = ()
         """Asks with something new to tell that no pass had time for."""
+        self.heads: dict[str, AskKey] = {}
+        """What the first in line asks for, of each strict queue where it does not fit."""
         self.version = 0
         """Grows with everything that may change a reason."""
         self.promised: set[int] = set()

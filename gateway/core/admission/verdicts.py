@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 from gateway.core.admission.asks import Ask
 from gateway.core.admission.deciding import Decided
+from gateway.core.admission.heads import capped_classes, head_of
 from gateway.core.admission.reasons import ReasonFinder
 from gateway.core.admission.state import AskKey, State
 from gateway.core.admission.types import ClassHold, QueueHold
 from gateway.core.queues.definitions import Queue
 from gateway.core.resources.words import counted
-from gateway.core.vocabulary import QueueState, Reason
+from gateway.core.vocabulary import Blocking, QueueState, Reason
 
 
 def bar(state: State, ask: Ask, user: str, now_us: int) -> Reason | None:
@@ -72,6 +73,9 @@ class ClassTeller:
         self.decided = decided
         self.now_us = now_us
         self.finder = ReasonFinder(state.scene, tuple(decided.admitted), len(state.lines))
+        self._leaving = decided.slots()
+        self._heads: dict[str, AskKey | None] = {}
+        self._capped: dict[str, frozenset[int]] = {}
 
     def hold(self, key: AskKey) -> ClassHold:
         """Give why the jobs of a class wait that nothing of their own bars."""
@@ -84,18 +88,36 @@ class ClassTeller:
         if key in self.decided.failed:
             return self.finder.diagnose(key, ask.request, self.decided.failed[key])
         code = self.code(key)
-        return self.finder.had_no_turn(key, code) if code else self._refreshed(key, ask)
+        if code is not None:
+            return self.finder.had_no_turn(key, code)
+        # Known not to fit, and therefore not tried in this pass.
+        return self.finder.diagnose(key, ask.request, len(self.decided.admitted))
 
     def code(self, key: AskKey) -> Reason | None:
-        """Give why a class had no turn; None when it was not its turn that it lacked."""
-        if self.state.asks[key].is_dead:
-            return None
-        if key[0] in self.decided.behind_strict:
+        """Give why a class that did not fail had no turn; None when that is not what it lacks."""
+        queue = key[0]
+        if key[1] in self._capped_in(queue):
+            return Reason.OVER_CAP
+        if queue in self.decided.behind_strict:
             return Reason.BEHIND_PRIORITY
-        if key[0] in self.decided.not_reached:
-            return Reason.LAUNCH_THROTTLED if self.decided.is_throttled else Reason.NOT_REACHED
-        return Reason.OVER_CAP
+        if key in self.decided.unserved:
+            return self.decided.unserved[key]
+        head = self.head(queue)
+        return Reason.BEHIND_PRIORITY if head is not None and head != key else None
 
-    def _refreshed(self, key: AskKey, ask: Ask) -> ClassHold:
-        """Tell anew of what was known not to fit and therefore not tried in this pass."""
-        return self.finder.diagnose(key, ask.request, len(self.decided.admitted))
+    def head(self, queue: str) -> AskKey | None:
+        """Give what the head of a strict queue asks for, behind which everybody waits."""
+        if queue not in self._heads:
+            self._heads[queue] = self._head(queue)
+        return self._heads[queue]
+
+    def _capped_in(self, queue: str) -> frozenset[int]:
+        if queue not in self._capped:
+            self._capped[queue] = capped_classes(self.state, queue)
+        return self._capped[queue]
+
+    def _head(self, queue: str) -> AskKey | None:
+        if self.state.scene.queues[queue].blocking is not Blocking.STRICT:
+            return None
+        failed = self.decided.behind_strict.get(queue)
+        return failed or head_of(self.state, queue, self._leaving, self.now_us)
