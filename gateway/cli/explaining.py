@@ -53,7 +53,8 @@ def _quota_words(step: "QuotaStepView") -> str:
 def _position_words(answer: "ExplainView | PlanView") -> str:
     if answer.position is None:
         return ""
-    return f"{answer.position} in its queue, {answer.jobs_ahead} ahead"
+    gpus = f" with {answer.gpus_ahead} GPUs" if answer.gpus_ahead else ""
+    return f"{answer.position} in its queue, {answer.jobs_ahead} ahead{gpus}"
 
 
 def _decided_words(answer: "ExplainView") -> str:
