@@ -74,6 +74,8 @@ class Settings(BaseSettings):
     """Most candidates looked at in one cycle."""
     max_unlaunched: int = Field(default=200, ge=1)
     """Most gangs that may be reserved and not yet launched."""
+    usage_half_life_seconds: int = Field(default=7 * 86_400, ge=60)
+    """Time after which what a user held counts half, in queues of order fair_users."""
     max_pod_restarts: int = Field(default=3, ge=0)
     """Re-created pods an attempt survives."""
     keep_finished_seconds: int = Field(default=3600, ge=0)

@@ -62,6 +62,10 @@ class Grant:
     pods: tuple[GrantPod, ...]
     charges: tuple[tuple[str, str, str, int], ...]
     """(queue, flavor, resource, amount)."""
+    usage_part: int = 0
+    """Part of the fleet that it takes, in 1/2^40; 0 where its user's usage is not counted."""
+    usage_entry: int = 0
+    """Usage that it counts at once, in 1/2^40."""
 
 
 def reserve(writer: Writer, grant: Grant) -> int:
@@ -140,6 +144,8 @@ def _insert_attempt(writer: Writer, grant: Grant) -> int:
         guarantee=grant.guarantee,
         object_name=grant.object_name,
         reserved_us=grant.at_us,
+        usage_part=grant.usage_part,
+        usage_entry=grant.usage_entry,
     )
     return int(writer.connection.execute(statement.returning(attempts.c.id)).scalar_one())
 

@@ -40,7 +40,9 @@ from gateway.db.tables import (
     nodes,
     request_classes,
 )
+from gateway.db.usage import read_usage
 
+WEEK_US = 7 * 86_400_000_000
 PIECE = 10_000
 """Waiting jobs that are read at a time."""
 _HORIZON = {
@@ -50,7 +52,7 @@ _HORIZON = {
 
 
 def read_changes(
-    database: Database, horizon: int, *, with_jobs: bool = True
+    database: Database, horizon: int, half_life_us: int = WEEK_US, *, with_jobs: bool = True
 ) -> tuple[MirrorRows, int]:
     """Give rows changed since `horizon` (0 for all) and the horizon to ask with next.
 
@@ -66,6 +68,7 @@ def read_changes(
             nodes=_read_nodes(connection, horizon),
             devices=_read_devices(connection, horizon),
             charges=_read_charges(connection, horizon, definitions),
+            usage=read_usage(connection, horizon, half_life_us),
             definitions=definitions,
             is_inventory_complete=is_inventory_complete(connection) if horizon == 0 else None,
         )

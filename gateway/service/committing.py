@@ -18,11 +18,13 @@ from gateway.db.judge import Grant, GrantConflict, reserve
 from gateway.db.leases import require_epoch
 from gateway.db.reasons import all_queue_holds, replace_queue_holds, store_class_holds
 from gateway.db.state import read_generation
+from gateway.db.usage import UsageNote, note_usage
 from gateway.errors import StaleVersion
 from gateway.service.context import SYSTEM_ACTOR, Gateway
 from gateway.service.crash_points import reach
 from gateway.service.grants import grant_pods, object_name
 from gateway.service.quarantine import POISON, quarantine
+from gateway.service.user_usage import UsageTerms
 
 BATCH = 200
 """Gangs in one transaction."""
@@ -39,6 +41,7 @@ class View:
     """By database id."""
     generation: int
     epoch: int
+    usage: UsageTerms
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,29 +88,37 @@ class Commit:
         if not self._guard(writer):
             return 0
         at_us = self.gateway.clock.now_us()
-        return sum(self._reserve(writer, admit, at_us) for admit in batch)
+        tried = [self._reserve(writer, admit, at_us) for admit in batch]
+        done = [note for note in tried if note is not None]
+        # After the whole batch: a user's row is written once, and locked for a short time.
+        entries = [note for note in done if note.amount]
+        note_usage(writer, entries, at_us, self.view.usage.half_life_us)
+        return len(done)
 
-    def _reserve(self, writer: Writer, admit: Admit, at_us: int) -> bool:
+    def _reserve(self, writer: Writer, admit: Admit, at_us: int) -> UsageNote | None:
+        """Give what a gang counts for its user from now on; None when it was not reserved."""
         job = job_rows.get_job_head(writer.connection, admit.job_id)
         if job is None:
-            return False
+            return None
         try:
+            grant = self._grant(admit, job, at_us)
             # One gang that collides takes back its own rows; the rest of the batch stands.
             with writer.savepoint():
-                reserve(writer, self._grant(admit, job, at_us))
+                reserve(writer, grant)
                 append_event(writer, _reserved_event(admit, job, at_us))
                 # Tests kill the process here, between the rows and their commit.
                 reach("in_reserve")
         except (StaleVersion, GrantConflict):
-            return False
+            return None
         except POISON as error:
             self._poisoned.append((job, error))
-            return False
-        return True
+            return None
+        return UsageNote(admit.queue, job["user_name"], grant.usage_entry)
 
     def _grant(self, admit: Admit, job: Row, at_us: int) -> Grant:
         backend = self.gateway.backend
         number = job["attempt"] + 1
+        part = self.view.usage.part_of(admit.queue, admit.charges)
         return Grant(
             job_id=admit.job_id,
             version=admit.version,
@@ -122,6 +133,8 @@ class Commit:
                 (admit.queue, charge.flavor, charge.resource, charge.amount)
                 for charge in admit.charges
             ),
+            usage_part=part,
+            usage_entry=self.view.usage.entry_of(part, job["expected_seconds"]),
         )
 
     def _store_holds(self, barred: Mapping[Barred, QueueHold], writer: Writer) -> None:

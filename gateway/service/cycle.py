@@ -20,6 +20,7 @@ from gateway.service.context import Gateway
 from gateway.service.crash_points import reach
 from gateway.service.mirroring import refresh
 from gateway.service.quarantine import quarantine
+from gateway.service.user_usage import terms_of
 
 log = structlog.get_logger()
 DECISION_SECONDS = 1.0
@@ -53,7 +54,12 @@ def run_cycle(gateway: Gateway) -> CycleOutcome | None:
         refresh(gateway)
         mirror = gateway.mirror.mirror
         lines, classes = mirror.state.lines, mirror.state.classes
-        view = View(classes=classes, generation=mirror.definitions.generation, epoch=epoch)
+        view = View(
+            classes=classes,
+            generation=mirror.definitions.generation,
+            epoch=epoch,
+            usage=terms_of(mirror, gateway.settings.usage_half_life_seconds),
+        )
         waiting, strangers = len(lines), lines.strangers(classes)
         plan = _decide(gateway, mirror, serial, room, poisoned)
     for job_id in strangers:

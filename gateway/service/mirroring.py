@@ -5,13 +5,17 @@ from gateway.core.mirror import DefinitionRows, MirrorRows
 from gateway.core.queues.definitions import Budget
 from gateway.db.mirror_reading import read_changes, read_spent, read_waiting
 from gateway.service.context import Feasible, Gateway
+from gateway.service.user_usage import SECOND_US
 
 
 def refresh(gateway: Gateway) -> None:
     """Apply what the database changed; call it under the mirror's lock."""
     state = gateway.mirror
     is_cold = state.horizon == 0
-    rows, horizon = read_changes(gateway.database, state.horizon, with_jobs=not is_cold)
+    half_life_us = gateway.settings.usage_half_life_seconds * SECOND_US
+    rows, horizon = read_changes(
+        gateway.database, state.horizon, half_life_us, with_jobs=not is_cold
+    )
     known = state.mirror.definitions
     if state.horizon and rows.definitions and rows.definitions.generation == known.generation:
         rows = rows._replace(definitions=None)  # unchanged, so nothing built from them is thrown

@@ -14,6 +14,7 @@ from gateway.service.crash_points import reach
 from gateway.service.launches import Work, load, ref_of
 from gateway.service.launching import guard, may_call
 from gateway.service.quarantine import POISON
+from gateway.service.user_usage import settle_usage
 
 log = structlog.get_logger()
 SERVER_TIMEOUT_SECONDS = 60
@@ -130,7 +131,9 @@ def _settle(gateway: Gateway, work: Work) -> None:
 
     def store(writer: Writer) -> None:
         guard(gateway, writer)
-        settle(writer, work.job, work.attempt, gateway.clock.now_us(), SYSTEM_ACTOR)
+        at_us, half_life = gateway.clock.now_us(), gateway.settings.usage_half_life_seconds
+        settle(writer, work.job, work.attempt, at_us, SYSTEM_ACTOR)
+        settle_usage(writer, work.job, work.attempt, at_us, half_life)
         if work.attempt["sent_us"] is None:
             attempt_rows.mark_object_deleted(writer, work.attempt["id"])
         reach("in_free")

@@ -15,14 +15,12 @@ from gateway.core.admission.state import State
 from gateway.core.admission.terms import Standing, Terms, terms_of
 from gateway.core.admission.verdicts import queue_bar
 from gateway.core.jobs.columns import Bool, Int64
+from gateway.core.policies.decay import CAPACITY_BITS
 from gateway.core.policies.ordering import HOUR_US, SECOND_US
 from gateway.core.resources import GPU
 from gateway.core.vocabulary import OrderPolicy, Reason
 from gateway.core.waiting.lines import Line
 from gateway.core.waiting.table import GONE, PARKED
-
-CAPACITY_BITS = 20
-"""A user's decayed usage is counted in 1/2^20 of what there is."""
 
 BY_NUMBER = frozenset({OrderPolicy.PRIORITY.value, OrderPolicy.FAIR_USERS.value})
 """Policies in which a job's priority decides between jobs of one user."""
