@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from gateway.core.admission import Admit, CyclePlan, Policies, plan_cycle, plan_pass
 from gateway.core.mirror import Mirror
 from gateway.core.vocabulary import UNLIMITED, Reason
-from tests.properties.engine_definitions import SECOND_US
+from tests.properties.engine_definitions import HOUR_US, SECOND_US
 from tests.properties.engine_steps import a_world
 from tests.properties.strategies import Dice, seeds
 from tests.properties.warm_rows import Rows
@@ -22,6 +22,7 @@ from tests.properties.warm_steps import ROW_STEPS
 
 LIVES = int(os.environ.get("WARM_LIVES", "60"))
 REFRESH_US = 31 * SECOND_US
+LONG_US = 1000 * HOUR_US
 STEPS = 15
 BUDGET = 1000
 usual = settings(max_examples=LIVES, deadline=None)
@@ -99,6 +100,20 @@ def test_a_long_life_decides_like_a_fresh_start_after_every_step(seed: int) -> N
         assert placed(warm.admits) == placed(anew.admits)
         assert warm.queue_holds == expected.queue_holds == anew.queue_holds
         life.commit(life.some_of(warm.admits))
+        life.step()
+
+
+@given(seeds)
+@usual
+def test_a_plan_that_came_true_leaves_nothing_to_do_until_it_wants_to_be_woken(seed: int) -> None:
+    life = Life(seed)
+    life.read()
+    for _ in range(STEPS // 3):
+        life.commit(life.plan().admits)
+        again = life.plan()
+        assert not again.admits
+        life.rows.world.now_us = (again.next_wake_at_us or life.now_us + LONG_US) - 1
+        assert not life.plan().admits
         life.step()
 
 

@@ -106,7 +106,8 @@ class Pass:
     def _line_up(self) -> None:
         """Let the queues with somebody who may fit take part, and those who may be in their way."""
         tree = self.scene.tree
-        live = [name for name in sorted(self.state.live) if self._is_open(name)]
+        live = [name for name, keys in sorted(self.state.live.items()) if keys]
+        live = [name for name in live if self._is_open(name)]
         roots = {id(tree.root_of(name)) for name in live}
         for name in self.scene.queues:
             if self._is_open(name) and id(tree.root_of(name)) in roots:
@@ -135,6 +136,8 @@ class Pass:
             served = {ask.class_id for _, ask in askers}
             capped = {ask.class_id for _, ask in everybody} - served
             self._pass_over(name, capped, Reason.OVER_CAP)
+        # Groups that everybody left would have the queue opened for nobody, pass after pass.
+        live.intersection_update([group.key for group, _ in everybody])
         alive = [asker for asker in askers if asker[0].key in live]
         dead = (asker for asker in askers if asker[0].key not in live)
         self.walks[name] = QueueWalk(line, alive, dead, self.now_us)
