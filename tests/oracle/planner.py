@@ -10,7 +10,6 @@ from gateway.core.admission import PodPlacement, Policies, Snapshot
 from gateway.core.placing.eligibility import Eligibility
 from gateway.core.vocabulary import Blocking, Reason
 from tests.oracle.lines import Job, first_bar, in_order, is_over_cap, jobs_of
-from tests.oracle.moving import admitted_with
 from tests.oracle.reasons import why_failed
 from tests.oracle.shares import dominant_share, root_share
 from tests.oracle.tree import (
@@ -29,6 +28,8 @@ from tests.oracle.trying import (
     Case,
     choices,
     nominate,
+    room_after,
+    try_gang,
     used_after,
 )
 from tests.oracle.waking import next_wake_us
@@ -207,9 +208,10 @@ def _by_job(job: Job, node: Node) -> tuple[int, int, str, bool]:
 def after_trial(case: Case, done: Pass, head: Head) -> Pass:
     """Admit the candidate, or fail its class in its queue."""
     name = head.job.queue
-    admissions = admitted_with(case, seen_by(case, done, name), done.admissions, head.job)
-    if admissions is not None:
-        return done._replace(admissions=admissions)
+    used, room = seen_by(case, done, name), room_after(case, done.admissions)
+    admission = try_gang(case, used, room, head.job)
+    if admission is not None:
+        return done._replace(admissions=(*done.admissions, admission))
     return done._replace(
         failed={**done.failed, (name, head.job.class_index): done.admissions},
         first_failed={name: head.charges, **done.first_failed},
@@ -231,8 +233,7 @@ def reason_of(case: Case, done: Pass, heads: dict[str, Head], job: Job) -> Reaso
         return bar
     before = done.failed.get((job.queue, job.class_index))
     if before is not None:
-        # Where they stand in the end: a later gang may have moved those before it.
-        return why_failed(case, job, done.admissions[: len(before)])
+        return why_failed(case, job, before)
     if queue.blocking is Blocking.STRICT and job.queue in done.first_failed:
         return Reason.BEHIND_PRIORITY
     return Reason.NOT_REACHED if job.queue in heads else Reason.OVER_CAP

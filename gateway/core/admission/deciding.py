@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gateway.core.admission.asks import Ask, Option
-from gateway.core.admission.repacking import MOST_REPACKED, Placed, repacked
 from gateway.core.admission.state import AskKey, State
 from gateway.core.admission.trial import Fit
 from gateway.core.admission.walk import QueueWalk, Turn
@@ -70,14 +69,13 @@ class Pass:
         )
         self.place: PlacementPolicy = named("placement", PLACEMENT, state.policies.placement)
         self._turns: dict[str, tuple[Turn, Option | None, int]] = {}
-        self._room_mark = 0
         self._no_place: set[tuple[int, tuple[str, ...]]] = set()
         self._met_failure: set[str] = set()
         self._buried: list[Ask] = []
 
     def run(self) -> Decided:
         """Decide until nobody is left or the budget is used up; the state is as before after it."""
-        tree_mark, self._room_mark = self.scene.tree.mark(), self.scene.room.mark()
+        tree_mark, room_mark = self.scene.tree.mark(), self.scene.room.mark()
         try:
             self._line_up()
             while self._may_go_on() and (winner := self.contest.best()) is not None:
@@ -86,7 +84,7 @@ class Pass:
             for queue in self._turns:
                 self._leave(queue, self._why_over())
         finally:
-            self.scene.room.back_to(self._room_mark)
+            self.scene.room.back_to(room_mark)
             self.scene.tree.back_to(tree_mark)
             self.scene.tree.keep()
             for entry in self.decided.admitted:
@@ -218,22 +216,6 @@ class Pass:
                 return option, Fit(choice=option.choice, places=places, charges=option.charges)
             self._no_place.add(key)
             ask.lacks_nodes = True
-        return self._try_with_others(ask, passing) if ask.lacks_nodes else None
-
-    def _try_with_others(self, ask: Ask, passing: Sequence[Option]) -> tuple[Option, Fit] | None:
-        """Take room for a gang by placing those of this pass anew; they are not committed yet."""
-        admitted = self.decided.admitted
-        if not 0 < len(admitted) <= MOST_REPACKED:
-            return None
-        for option in passing:
-            standing = [Placed(each.request, each.fit.choice, each.fit.places) for each in admitted]
-            gangs = [*standing, Placed(ask.request, option.choice)]
-            found = repacked(self.scene, self.place, self._room_mark, gangs)
-            if found is not None:
-                for index, places in enumerate(found[:-1]):
-                    moved = admitted[index].fit._replace(places=places)
-                    admitted[index] = admitted[index]._replace(fit=moved)
-                return option, Fit(option.choice, found[-1], option.charges)
         return None
 
     def _admit(self, turn: Turn, option: Option, fit: Fit) -> None:
