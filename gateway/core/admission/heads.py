@@ -13,10 +13,8 @@ def capped_classes(state: State, queue: str) -> frozenset[int]:
     """Give the classes of a queue of which caps keep everybody back whose instant has come."""
     capped: set[int] = set()
     served: set[int] = set()
-    for group in state.lines.groups_of(queue):
-        # A class without an ask was not read yet.
-        if (queue, group.key.class_id) in state.asks:
-            (capped if _keeps_back(state, group) else served).add(group.key.class_id)
+    for group in _known_groups(state, queue):
+        (capped if _keeps_back(state, group) else served).add(group.key.class_id)
     return frozenset(capped - served)
 
 
@@ -31,12 +29,16 @@ def _heads(
     state: State, queue: str, leaving: Container[int], now_us: int
 ) -> Iterator[tuple[Position, int]]:
     line = state.lines.lines[queue]
-    for group in state.lines.groups_of(queue):
-        if (queue, group.key.class_id) not in state.asks or _keeps_back(state, group):
-            continue
+    for group in _known_groups(state, queue):
         entry = next((each for each in group.run.walk() if each[3] not in leaving), None)
-        if entry is not None:
+        if entry is not None and not _keeps_back(state, group):
             yield line.position(group, entry, now_us), group.key.class_id
+
+
+def _known_groups(state: State, queue: str) -> Iterator[Group]:
+    """Give the groups with an ask; a class without one was not read yet."""
+    groups = state.lines.groups_of(queue)
+    return (group for group in groups if (queue, group.key.class_id) in state.asks)
 
 
 def _keeps_back(state: State, group: Group) -> bool:

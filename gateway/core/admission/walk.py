@@ -94,8 +94,13 @@ class QueueWalk:
 
     def _markers(self, dead: Iterable[Asker]) -> Iterator[_Item]:
         """Give the heads of the groups that are known not to fit."""
-        for group, ask in dead:
-            entry = group.run.first()
-            if entry is not None:
-                position = self._line.position(group, entry, self._now_us)
-                yield position, 0, Turn(group, ask, entry[3], is_dead=True), iter(())
+        return (
+            (
+                self._line.position(group, entry, self._now_us),
+                0,
+                Turn(group, ask, entry[3], is_dead=True),
+                iter(()),
+            )
+            for group, ask in dead
+            if (entry := group.run.first()) is not None
+        )
