@@ -21,7 +21,8 @@ Cap = Annotated[int, Field(ge=0, le=MOST)]
 class AgeingSpec(WireModel):
     """How much waiting raises a job's priority inside its queue."""
 
-    per_hour: int = Field(default=0, ge=0, le=MOST)
+    # Exact keys multiply it by an instant in microseconds; more would not go into 64 bits.
+    per_hour: int = Field(default=0, ge=0, le=1000)
     cap: int = Field(default=0, ge=0, le=MOST)
     """Most that waiting adds."""
 

@@ -28,6 +28,7 @@ BAD: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("queues", a_queue(blocking="maybe"), "/blocking"),
     ("queues", a_queue(when_can_borrow="never"), "/when_can_borrow"),
     ("queues", a_queue(ageing={"per_hour": -1}), "/ageing/per_hour"),
+    ("queues", a_queue(ageing={"per_hour": 1001, "cap": 5}), "/ageing/per_hour"),
     ("queues", a_queue(ageing={"cap": -1}), "/ageing/cap"),
     ("queues", a_queue(caps={"running_jobs": -1}), "/caps/running_jobs"),
     ("queues", a_queue(caps={"runing_jobs": 1}), "/caps/runing_jobs"),
