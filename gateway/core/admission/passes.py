@@ -90,11 +90,25 @@ class _Telling:
             self.state.told[key] = Told(
                 hold.reason, self.now_us, self.state.version, (ask.lacks_quota, ask.lacks_nodes)
             )
+            if hold.reason in _PASSING:
+                self.state.fleeting.add(key)
             yield hold
 
     def _due(self) -> Iterable[AskKey]:
         """Give what has to be told, what earlier passes had no time for first."""
-        return dict.fromkeys((*self.state.owed, *self._failed(), *self._others(), *self._heads()))
+        others = (*self._others(), *self._heads(), *self._fleeting())
+        return dict.fromkeys((*self.state.owed, *self._failed(), *others))
+
+    def _fleeting(self) -> Iterator[AskKey]:
+        """Give what others only just came before: now that these run, another reason holds."""
+        before, self.state.fleeting = self.state.fleeting, set()
+        for key in sorted(before):
+            told = self.state.told.get(key)
+            if told is not None and told.version == self.state.version:
+                # What was admitted has not come true yet, so nothing else can be told.
+                self.state.fleeting.add(key)
+            elif key[0] in self.state.scene.queues and self._waits(key):
+                yield key
 
     def _failed(self) -> Iterator[AskKey]:
         """Give what had its turn and did not fit, unless the same was told just now."""

@@ -68,6 +68,8 @@ class State:
         """Queues that gave something back."""
         self._refused: dict[str, list[Ask]] = {}
         """Dead asks that quota refused, by root."""
+        self.fleeting: set[AskKey] = set()
+        """Asks that were told a reason which speaks of one pass only."""
         self.told: dict[AskKey, Told] = {}
         """What was told about each ask, in the order of telling."""
         self.owed: tuple[AskKey, ...] = ()
