@@ -70,6 +70,7 @@ def forecast(state: State, job: NewJob, request: RequestClass, scope: Scope) -> 
         if ranked.bar is not None:
             sets = remedies(fork, job.job_id, scope.now_us)
             return replace(found, bar=ranked.bar, sets=sets)
+        # A whole pass and not a look: others that wait may take the place first.
         decided = decide(fork, scope.now_us, scope.budget, scope.most_admits)
         slot = fork.lines.table.find(job.job_id)
         for entry, admit in zip(decided.admitted, admits_of(fork, decided), strict=True):

@@ -30,6 +30,7 @@ class Option:
     """Flavor names by pod set: with the class it says what placement will be asked."""
 
 
+# Compared by identity: one object, buried and revived in place wherever it is listed.
 @dataclass(slots=True, eq=False, kw_only=True)
 class Ask:
     """A (queue, request class) with its options in the queue's order."""
@@ -65,7 +66,9 @@ def new_ask(
         request=request,
         gpus=dict(request.total).get(GPU, 0),
         root=tree.root_of(queue.name).name,
-        has_caps=queue.caps != Caps(queued_jobs=queue.caps.queued_jobs),
+        # Caps on what waits are judged at submit; any other makes each turn ask what is held.
+        has_caps=queue.caps
+        != Caps(queued_jobs=queue.caps.queued_jobs, user_queued_jobs=queue.caps.user_queued_jobs),
         options=tuple(
             _option(tree, queue.name, request, choice)
             for choice in choices(queue, request, flavors)
@@ -88,9 +91,12 @@ def choices(
 ) -> Iterator[FlavorChoice]:
     """Give flavor choices in the queue's order; pod sets that ask for GPUs share one."""
     offered = flavors_of(queue, flavors)
+    # GPU pods of one gang talk over NVLink and RDMA: on two kinds of node all would wait for the
+    # slower one. A Master without GPUs only coordinates, and may sit on a cheap node.
     light = [each.name for each in request.pod_sets if not _asks_gpus(each)]
     heavy = [each.name for each in request.pod_sets if _asks_gpus(each)]
     # Without GPUs there is nothing to share, and one round over the others is enough.
+    # Where nobody shares, the outer loop must run once, or every choice would come up again.
     for shared in offered if heavy else offered[:1]:
         for others in product(offered, repeat=len(light)):
             yield {**dict.fromkeys(heavy, shared), **dict(zip(light, others, strict=True))}
@@ -100,6 +106,7 @@ def flavors_of(queue: Queue, flavors: tuple[Flavor, ...]) -> list[Flavor]:
     """Give the flavors a queue may use, in its order; all by name when it names none."""
     by_name = {flavor.name: flavor for flavor in flavors}
     # Admins are refused a name without a definition; questions of the kind what-if are not.
+    # By name, so that equal definitions give equal plans, whichever flavor was made first.
     names = queue.flavors or tuple(sorted(by_name))
     return [by_name[name] for name in names if name in by_name]
 
@@ -110,6 +117,7 @@ def charges_of(request: RequestClass, choice: FlavorChoice) -> Charges:
     for pod_set in request.pod_sets:
         flavor = choice[pod_set.name].name
         for resource, amount in pod_set.total:
+            # One charge for all of one flavor: tested apart, each could pass where both do not.
             pair = (flavor, resource)
             # Two pod sets of one flavor are charged together: all pairs pass, or none.
             charges[pair] = charges.get(pair, 0) + amount

@@ -93,6 +93,7 @@ def _with_caps(state: State, waiter: Waiter, queue: Queue) -> tuple[Queue, Unblo
         "user_gpus": use.user_gpus + waiter.gpus,
     }
     told = NOTHING
+    # Each round lifts one of four caps far enough for this job, so there are four at most.
     while cap := over_cap(queue.caps, use, waiter.gpus):
         words = f"cap {cap} of queue {queue.name} to be {needed[cap]} at least"
         lift = Lift(kind=LiftKind.CAP, target=queue.name, word=cap, amount=needed[cap])
@@ -108,6 +109,7 @@ def _within_budget(state: State, way: Unbarred) -> Iterator[Unbarred]:
     if budget is None or not is_exhausted(budget, spans, way.at_us):
         yield way
         return
+    # One more than was spent, because a budget that is used up to the last second is exhausted.
     seconds = spent_gpu_us(budget, spans, way.at_us) // SECOND_US + 1
     words = f"the budget of queue {queue.name} to be {seconds} GPU-seconds a window at least"
     lift = Lift(kind=LiftKind.BUDGET, target=queue.name, amount=seconds)
@@ -117,6 +119,7 @@ def _within_budget(state: State, way: Unbarred) -> Iterator[Unbarred]:
         unblock=way.unblock.also(Unblock(words, (lift,))),
     )
     _, next_us = window_of(budget, way.at_us)
+    # A set with two instants would contradict itself.
     waits = any(lift.kind is LiftKind.TIME for lift in way.unblock.lifts)
     if not waits and not is_exhausted(budget, spans, next_us):
         yield replace(way, at_us=next_us, unblock=way.unblock.also(_until(next_us)))

@@ -62,6 +62,7 @@ def node_causes(scene: Scene, queue: Queue, request: RequestClass) -> tuple[Caus
     if not len(scene.fleet):
         return (Cause(reason=Reason.NODES_UNAVAILABLE, detail="no node is known yet"),)
     passing = _passing_flavors(scene, queue, request)
+    # Nodes that would take it are no cause of waiting.
     if not passing and replace(scene, ignores_quota=True).look(queue, request):
         return ()
     views = [
@@ -189,6 +190,7 @@ def _lacking(room: Room, pod_set: PodSetRequest) -> Iterator[tuple[str, Bool]]:
         kind = "fewer than" if name in {GPU, RDMA} else "less than"
         words = f"{kind} {in_words(name, amount).replace(' ', ' free ', 1)}"
         yield words, room.free_of(name) < amount
+    # Never in what a pod asks for, since every pod takes one of the kubelet's maxPods.
     yield "no pod may be added", room.free_of(PODS) < 1
 
 

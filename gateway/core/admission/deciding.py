@@ -75,6 +75,7 @@ class Pass:
 
     def run(self) -> Decided:
         """Decide until nobody is left or the budget is used up; the state is as before after it."""
+        # The live tree and room are used and put back: a copy of them costs more than most passes.
         tree_mark, room_mark = self.scene.tree.mark(), self.scene.room.mark()
         try:
             self._line_up()
@@ -84,11 +85,14 @@ class Pass:
             for queue in self._turns:
                 self._leave(queue, self._why_over())
         finally:
+            # Also when a policy fails: nothing else would ever take out again what the pass put in.
             self.scene.room.back_to(room_mark)
             self.scene.tree.back_to(tree_mark)
+            # Else every charge that the database brings would be written down to be taken back.
             self.scene.tree.keep()
             for entry in self.decided.admitted:
                 self._count(entry, -1)
+        # Not before the end: a pass that broke off has not shown that anything stays unfit.
         self.state.bury(self._buried)
         job_ids = self.state.lines.table.job_id
         self.state.promised = {int(job_ids[each.slot]) for each in self.decided.admitted}
@@ -106,6 +110,8 @@ class Pass:
         tree = self.scene.tree
         live = [name for name, keys in sorted(self.state.live.items()) if keys]
         live = [name for name in live if self._is_open(name)]
+        # A queue without live groups still counts in its root: its first dead candidate protects
+        # what is its queue's own, and blocks the queue if that is strict.
         roots = {id(tree.root_of(name)) for name in live}
         for name in self.scene.queues:
             if self._is_open(name) and id(tree.root_of(name)) in roots:
@@ -169,6 +175,7 @@ class Pass:
 
     def _nominate(self, ask: Ask) -> Option | None:
         """Give the option that is tried first: one that quota lets through, else the first."""
+        # A single option is the nomination whether quota lets it through or not.
         if len(ask.options) > 1:
             passing = self._passing(ask)
             return passing[0] if passing else ask.options[0]
@@ -189,10 +196,13 @@ class Pass:
         turn, option, changes = self._turns[winner.queue]
         ask = turn.ask
         now = self._nominate(ask)
+        # Others may have used up the flavor it was compared by. Bounded, because two heads whose
+        # flavors change with each other's turns could else go on for ever.
         if now is not option and changes < len(ask.options):
             self._put(turn, now, changes + 1)
             return
         found = None if turn.is_dead else self._try(ask)
+        # The dead are not tried again, so they use up nothing of what is meant for trials.
         if not turn.is_dead:
             self.budget -= 1
         if found is None:
@@ -207,6 +217,7 @@ class Pass:
         ask.lacks_quota, ask.lacks_nodes = len(passing) < len(ask.options), False
         for option in passing:
             key = ask.class_id, option.place
+            # Of whatever queue: nodes refuse a gang whoever asks, and in a pass they only fill.
             if key in self._no_place:
                 ask.lacks_nodes = True
                 continue
@@ -231,6 +242,7 @@ class Pass:
         self.walks[queue].step()
         if ask.has_caps:
             self._count(entry, 1)
+            # This cap ends the whole line at once; those of users are looked at turn by turn.
             if ask.queue.caps.running_jobs <= self.state.holdings.running.get(queue, 0):
                 self._leave(queue, Reason.OVER_CAP)
 
@@ -258,6 +270,8 @@ class Pass:
         self.decided.failed.setdefault((queue.name, ask.class_id), len(self.decided.admitted))
         if not is_dead and self._stays_so(ask):
             self._buried.append(ask)
+        # Only for the first that fails: the next ones come after it in the same queue, and would
+        # claim the same unused quota a second time.
         if queue.name not in self._met_failure and option is not None:
             self._protect(queue, option)
         self._met_failure.add(queue.name)
@@ -285,6 +299,7 @@ class Pass:
     def _protect(self, queue: Queue, option: Option) -> None:
         """Keep what the first blocked candidate may claim as its queue's own from the others."""
         node = self.scene.tree.queues[queue.name]
+        # Whoever has to borrow has no claim to what others could use meanwhile.
         if all(amount <= node.nominal(pair) for pair, amount in option.counted.items()):
             self.scene.tree.protect(queue.name, option.counted)
 

@@ -29,6 +29,7 @@ def _admit(state: State, entry: Admitted) -> Admit:
 def _placements(state: State, entry: Admitted) -> tuple[PodPlacement, ...]:
     node_id = state.scene.fleet.node_id
     # Ranks follow this order, and rank 0 is where the others meet.
+    # This order becomes the order of ranks, and the training-operator gives the Master rank 0.
     master_first = sorted(entry.request.pod_sets, key=lambda each: each.name != ReplicaType.MASTER)
     return tuple(
         PodPlacement(

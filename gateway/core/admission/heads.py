@@ -15,12 +15,14 @@ def capped_classes(state: State, queue: str) -> frozenset[int]:
     served: set[int] = set()
     for group in _known_groups(state, queue):
         (capped if _keeps_back(state, group) else served).add(group.key.class_id)
+    # A user at a cap does not speak for the class: others of it may have had their turn.
     return frozenset(capped - served)
 
 
 def head_of(state: State, queue: str, leaving: Container[int], now_us: int) -> AskKey | None:
     """Give what the first in line asks for, leaving out slots that the pass admitted."""
     heads = _heads(state, queue, leaving, now_us)
+    # A position ends with the job's id, so no two are equal.
     first = min(heads, default=None)
     return None if first is None else (queue, first[1])
 
@@ -30,6 +32,7 @@ def _heads(
 ) -> Iterator[tuple[Position, int]]:
     line = state.lines.lines[queue]
     for group in _known_groups(state, queue):
+        # Who was admitted stands in the line until the database says that it started.
         entry = next((each for each in group.run.walk() if each[3] not in leaving), None)
         if entry is not None and not _keeps_back(state, group):
             yield line.position(group, entry, now_us), group.key.class_id

@@ -100,6 +100,7 @@ def _devices(node: str, resource: str, ordinals: tuple[int, ...]) -> Lift:
 
 def device_words(resource: str, ordinals: tuple[int, ...]) -> str:
     """Give devices of a node by number: "GPU 3", "GPUs 0-3", "NICs 0, 2-4"."""
+    # As Linux lists CPUs: all eight GPUs of a node are one word.
     runs: list[list[int]] = []
     for ordinal in ordinals:
         if runs and ordinal == runs[-1][-1] + 1:

@@ -72,6 +72,7 @@ class Question:
 
     def answer(self, change: Change) -> Fit | None:
         """Give how the gang fits with this change; None when it does not."""
+        # Each answer is a whole placement, and minimal sets ask for the same ones again and again.
         if change not in self.answers:
             self.answers[change] = self._try(change)
         return self.answers[change]
@@ -85,6 +86,7 @@ class Question:
         """Give each kind of change in full, in the order in which they are added up."""
         rows = frozenset(range(len(self.scene.fleet)))
         return [
+            # From a number that an admin changes to a node that somebody has to repair.
             Change(quota=True),
             Change(emptied=rows),
             Change(rule=PairRule.NONE),
@@ -120,6 +122,7 @@ def loosened(request: RequestClass, rule: PairRule | None) -> RequestClass:
     """Give the same gang with stricter required pair rules replaced by this one."""
     if rule is None:
         return request
+    # A set that asks for less already keeps what it asks for, and nobody is told to loosen it.
     strict = LOOSER[: LOOSER.index(rule)]
     return RequestClass(
         pod_sets=tuple(
@@ -132,6 +135,7 @@ def loosened(request: RequestClass, rule: PairRule | None) -> RequestClass:
 def _smallest_set(question: Question, changes: list[Change]) -> list[Change]:
     """Add changes up until the gang fits, then drop what is not needed."""
     needed = _enough(question, changes)
+    # In the order of adding, so that of two equal sets the same one is told every time.
     for change in tuple(needed):
         rest = [other for other in needed if other is not change]
         if question.answer(_together(rest)):

@@ -42,6 +42,7 @@ def never_fits_on(scene: Scene, queue_name: str, request: RequestClass) -> Class
     for choice in scene.choices(queue, request):
         words = _quota_words(scene, queue, charges_of(request, choice))
         words = words or _place_words(idle, request, scene.nodes(request, choice), choice)
+        # One choice that might do is enough: a job that could run must not be refused.
         if not words:
             return None
         details += words

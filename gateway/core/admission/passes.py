@@ -57,6 +57,7 @@ def plan_pass(
         class_holds=tuple(telling.news()),
         queue_holds=queue_holds(state, now_us),
         next_wake_at_us=next_wake_at_us(state, now_us, decided.slots()),
+        # The next pass then runs at once: what is owed must not wait for the slow, steady pace.
         is_complete=not telling.untold and not decided.not_reached,
     )
 
@@ -112,6 +113,7 @@ class _Telling:
 
     def _failed(self) -> Iterator[AskKey]:
         """Give what had its turn and did not fit, unless the same was told just now."""
+        # The trial itself says what is lacking; a whole diagnosis is made only where that is new.
         for key in self.decided.failed:
             told, ask = self.state.told.get(key), self.state.ask(key)
             is_same = told is not None and told.lacks == (ask.lacks_quota, ask.lacks_nodes)
@@ -120,6 +122,7 @@ class _Telling:
 
     def _others(self) -> Iterator[AskKey]:
         """Give what had no turn, where that is news."""
+        # Sorted: which ones a full pass has no time for must not depend on the hash seed.
         for key in sorted(self.decided.unserved.keys() - self.decided.failed.keys()):
             told = self.state.told.get(key)
             if told is None or told.reason is not self._teller.code(key):
@@ -127,6 +130,7 @@ class _Telling:
 
     def _heads(self) -> Iterator[AskKey]:
         """Give who is the first of a strict queue now, and who was; all others are behind."""
+        # Neither of both comes up by itself: where all are known not to fit, nobody has a turn.
         before, self.state.heads = self.state.heads, {}
         for name, queue in self.state.scene.queues.items():
             head = None
@@ -140,7 +144,9 @@ class _Telling:
 
     def _old(self, due: Container[AskKey]) -> Iterator[AskKey]:
         """Give what was told long ago of a state that has changed since."""
+        # Telling moves a class to the end, so the oldest come first and the rest is not looked at.
         old = takewhile(lambda entry: self._is_old(entry[1]), self.state.told.items())
+        # An unchanged state would be told in the same words, for the price of a diagnosis.
         changed = (key for key, told in old if told.version != self.state.version)
         fresh = (
             key

@@ -62,6 +62,7 @@ class _Plan:
         class_holds: dict[AskKey, ClassHold] = {}
         for row in self._held_rows():
             key, barred = self._key(row), self._bar(row)
+            # One diagnosis for a class, of which a hundred thousand jobs may wait.
             if key not in class_holds:
                 class_holds[key] = told.hold(key)
             holds.append(self._hold(row, barred or class_holds[key].reason))
@@ -72,6 +73,7 @@ class _Plan:
         waiting = self.snapshot.waiting
         table = self.state.lines.table
         admitted = {int(table.job_id[entry.slot]) for entry in self.decided.admitted}
+        # A snapshot may list jobs in any order; equal ones must give equal plans.
         by_job = np.argsort(waiting.job_id, kind="stable").tolist()
         return [row for row in by_job if int(waiting.job_id[row]) not in admitted]
 
@@ -81,6 +83,7 @@ class _Plan:
 
     def _bar(self, row: int) -> Reason | None:
         waiting = self.snapshot.waiting
+        # Before caps and budget: what they say by the time it may start nobody knows.
         if waiting.eligible_us[row] > self.now_us:
             return Reason.NOT_BEFORE
         user = waiting.users[waiting.user[row]]

@@ -99,6 +99,8 @@ class Ranking:
 
     def after(self, place: Place | None, limit: int) -> tuple[list[Ranked], Place | None]:
         """Give the next jobs behind a place, and the last one's place if there are more."""
+        # A place ends with the job's id, and with one more it is the first behind. So a page goes
+        # on rightly also where the last job of the page before has left.
         start = 0 if place is None else self.position((*place[:-1], place[-1] + 1)) - 1
         rows = self._order[start : start + limit].tolist()
         ranked = [self._ranked(start + index, row) for index, row in enumerate(rows, start=1)]

@@ -78,6 +78,7 @@ class ReasonFinder:
         """
         queue, class_index = self.scene.queues[key[0]], key[1]
         # It fits the state at the start, so nothing but the order of the pass kept it out.
+        # It fits where the pass began and did not at its turn: whoever came between is the reason.
         if self.scene.look(queue, request):
             return self._behind(queue, class_index, request, self.admitted[:admits_before])
         impossible = never_fits_on(self.scene, queue.name, request)
@@ -95,6 +96,7 @@ class ReasonFinder:
         """Tell own and other queues' jobs apart by trying the class after each of them alone."""
         own = [entry for entry in before if entry.queue == queue.name]
         others = [entry for entry in before if entry.queue != queue.name]
+        # With its own queue's jobs alone it would still fit: the others took its place.
         if self._after(len(before), queue, is_own=True).look(queue, request):
             reason = Reason.BEHIND_FAIR_SHARE
             first = f"{counted(len(others), 'job')} of {_queues_of(others)}"
@@ -177,6 +179,8 @@ class ReasonFinder:
 
     def _place_reason(self, queue: Queue, request: RequestClass) -> Reason:
         fleet = self.scene.fleet
+        # The first that would be enough names the reason: health, then a fleet that is still being
+        # read, then the plain sum, and only then how what is free lies apart.
         healed = replace(self.scene, room=self.scene.room.afresh().heal(range(len(fleet))))
         if healed.look(queue, request):
             return Reason.NODES_UNAVAILABLE
@@ -203,6 +207,7 @@ class ReasonFinder:
 
     def _holds_sum(self, request: RequestClass, choice: FlavorChoice) -> bool:
         allowed = list(self.scene.nodes(request, choice).values())
+        # Nodes that no pod of it may use would make a sum that does not help.
         free = self.scene.room.free_sums(self.scene.room.is_available & np.any(allowed, axis=0))
         return all(amount <= free.get(name, 0) for name, amount in request.total)
 

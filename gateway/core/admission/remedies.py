@@ -87,6 +87,7 @@ class _Case:
         """Add what keeps others from coming first, if they would."""
         known = way.unblock.also(needed)
         others = len(self.state.lines) - 1
+        # Alone, it needs no pass to find out who would come first.
         if not others or self._starts(way, scene, needed):
             if known.lifts:
                 yield known
@@ -126,6 +127,7 @@ class _Case:
         slot = table.find(self.job_id)
         if number is None or slot is None or number == table.priority[slot]:
             return
+        # Beside the original: a job's place is found by its id, and the state has to stay as it is.
         copy = NewJob(
             job_id=COPY,
             version=1,

@@ -15,6 +15,7 @@ from gateway.core.waiting.table import GONE, NewJob
 def state_of(snapshot: Snapshot, policies: Policies, now_us: int) -> State:
     """Give the state of a whole snapshot; class ids are the indexes of its classes."""
     state = State(policies)
+    # Before the definitions: the tree is then planted once, with its use already in it.
     for use in snapshot.usage:
         state.charge(use.queue, (use.flavor, use.resource), use.amount)
     state.move(snapshot.fleet, None)
@@ -22,6 +23,7 @@ def state_of(snapshot: Snapshot, policies: Policies, now_us: int) -> State:
     state.holdings = holdings_of(snapshot.held, snapshot.spans)
     state.learn(dict(enumerate(snapshot.waiting.classes)))
     state.lines.rate_users(_usage_of(snapshot))
+    # Before the jobs come, so that each is placed once, where it stands at this instant.
     state.at(now_us)
     state.lines.add(_jobs_of(snapshot.waiting, [queue.name for queue in snapshot.queues]))
     return state
@@ -76,6 +78,7 @@ def waiting_of(state: State) -> WaitingJobs:
     slots = np.flatnonzero(table.stage[: table.count] != GONE)
     classes = [class_of.get(class_id, -1) for class_id in table.class_id[slots].tolist()]
     queues = queue_of[table.queue[slots]]
+    # The rows that are missing come with a later reading, or the service sets the jobs aside.
     is_known = (queues >= 0) & (np.array(classes, dtype=np.int64) >= 0)
     slots = slots[is_known]
     # Slots are in the order of arrival, and equal states must give equal snapshots.
@@ -88,6 +91,7 @@ def _columns(
 ) -> WaitingJobs:
     table = state.lines.table
     users = [table.words["user"][code] for code in table.user[slots].tolist()]
+    # Codes of the table depend on who came when; a value must not.
     names = sorted(set(users))
     user_of = {name: index for index, name in enumerate(names)}
     listed = slots.tolist()

@@ -98,6 +98,7 @@ class State:
         """Take request classes; call it before jobs of them come."""
         self.classes.update(classes)
         self._gpus.update((key, dict(each.total).get(GPU, 0)) for key, each in classes.items())
+        # Jobs of it may have come before, and were nobody's ask until now.
         self.lines.touch(classes)
 
     def define(self, definitions: Definitions) -> None:
@@ -112,6 +113,7 @@ class State:
         self.version += 1
         tree = self.scene.tree
         tree.charge(queue, pair, amount)
+        # Whoever takes more only makes less fit, so that is worth no second try.
         if amount < 0:
             self._freed.add(queue)
 
@@ -125,6 +127,7 @@ class State:
             self.scene = replace(scene, eligibility=Eligibility(fleet, scene.flavors))
         else:
             scene.eligibility.sync(fleet, rows)
+        # What failed on more fails on less: a fleet that only lost brings nothing back.
         if has_gained(before, fleet, rows):
             self.revive(ask for ask in self.asks.values() if ask.lacks_nodes)
 
@@ -137,6 +140,7 @@ class State:
             self.revive_all()
             self.promised = set()
         self._revive_quota()
+        # Between passes only: jobs get other slots, and a pass remembers jobs by slot.
         self.lines.compact()
         if self._dated_until_us is not None and now_us >= self._dated_until_us:
             self._rebuild()
@@ -164,6 +168,7 @@ class State:
         A pass over it puts quota and room back, and what it learns not to fit stays with it.
         """
         other = copy(self)
+        # What a pass may learn is copied; a million waiting jobs are not, for a single question.
         asks = {key: replace(ask) for key, ask in self.asks.items()}
         vars(other).update(
             classes=dict(self.classes),
@@ -227,6 +232,7 @@ class State:
         self.version += 1
         self._freed.clear()
         self._refused.clear()
+        # An ask holds its queue's rules and what quota counts: under other definitions, others.
         self.asks.clear()
         self.live.clear()
         # Every ask was thrown away with the old definitions, so every group must be asked about

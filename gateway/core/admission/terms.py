@@ -50,6 +50,7 @@ def terms_of(policy: str, job: Standing, known: Terms) -> Terms:
 
 
 def _number(job: Standing, known: Terms) -> Terms:
+    # Decided in whole microsecond-points, told as a double: nothing is compared by it.
     effective = -job.key / HOUR_US
     return replace(known, effective=effective, age=effective - job.priority)
 

@@ -49,6 +49,7 @@ def coming_first(others: int) -> Unblock:
     """Give the lift that keeps everybody else who waits from coming first; none for nobody."""
     if not others:
         return NOTHING
+    # How many and not who: they may be another tenant's.
     lift = Lift(kind=LiftKind.ORDER, amount=others)
     words = "1 other job that waits" if others == 1 else f"{others} other jobs that wait"
     return Unblock(f"it to come before the {words}", (lift,))

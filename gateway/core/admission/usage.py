@@ -24,6 +24,7 @@ class Holdings:
 
     def add(self, queue: str, user: str, *, jobs: int, gpus: int) -> None:
         """Count gangs in; negative numbers count them out again."""
+        # Numbers that come back to 0 stay: whoever held something is likely to hold it again.
         key = (queue, user)
         self.jobs[key] = self.jobs.get(key, 0) + jobs
         self.gpus[key] = self.gpus.get(key, 0) + gpus

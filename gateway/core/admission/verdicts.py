@@ -15,6 +15,7 @@ from gateway.core.vocabulary import Blocking, QueueState, Reason
 
 def bar(state: State, ask: Ask, user: str, now_us: int) -> Reason | None:
     """Give what keeps a user's job out of the pass, whatever fits; None for a candidate."""
+    # The whole queue's bar first: a user under every cap would still have to wait for it.
     barred = queue_bar(state, ask.queue, now_us)
     if barred is not None:
         return barred.reason
@@ -26,6 +27,7 @@ def bar(state: State, ask: Ask, user: str, now_us: int) -> Reason | None:
 def queue_bar(state: State, queue: Queue, now_us: int) -> QueueHold | None:
     """Give what keeps all jobs of a queue out of the pass."""
     # In the order in which an admin would have to act: nothing else matters while it is paused.
+    # A pause before the rest: it is somebody's decision, and ends by one.
     if queue.state is not QueueState.OPEN:
         detail = f"queue {queue.name} is paused"
         return QueueHold(queue=queue.name, reason=Reason.QUEUE_PAUSED, detail=detail)
@@ -58,6 +60,7 @@ def _user_holds(state: State, queue: Queue) -> Iterator[QueueHold]:
     """Give the users who are at a cap whatever they ask for."""
     for name, user in sorted(state.holdings.jobs):
         # Asked for no GPU at all: a user with none left may still start what needs none.
+        # Asked for no GPU: a cap that bars even that bars every job of the user, and is told once.
         cap = state.holdings.cap_in_the_way(queue, user, 0) if name == queue.name else ""
         if cap:
             detail = f"{user} is at the cap {cap} of queue {name}"
@@ -96,6 +99,7 @@ class ClassTeller:
     def code(self, key: AskKey) -> Reason | None:
         """Give why a class that did not fail had no turn; None when that is not what it lacks."""
         queue = key[0]
+        # Before the strict head: behind it or not, a cap would keep these back.
         if key[1] in self._capped_in(queue):
             return Reason.OVER_CAP
         if queue in self.decided.behind_strict:
@@ -120,4 +124,5 @@ class ClassTeller:
         if self.state.scene.queues[queue].blocking is not Blocking.STRICT:
             return None
         failed = self.decided.behind_strict.get(queue)
+        # Where nobody had a turn the pass has not seen who blocks, but the line knows.
         return failed or head_of(self.state, queue, self._leaving, self.now_us)

@@ -17,6 +17,7 @@ def next_wake_at_us(state: State, now_us: int, leaving: Container[int] = ()) -> 
         leaving: slots of those whom the pass admitted; they are in nobody's way any more.
     """
     by_queue = _by_queue(state, now_us, leaving)
+    # Whatever else happens, a job that comes or a gang that ends, makes a pass due by itself.
     instants = (state.next_dated_us(), state.lines.next_change_us(), *by_queue)
     return min((at for at in instants if at is not None and at > now_us), default=None)
 
@@ -48,4 +49,8 @@ def _overtaking_us(
     # Keys are in microseconds times the hour's points, so the gap closes by per_hour each
     # microsecond.
     gap = min(ageing)[2] - min(settled)[2]
-    return now_us + gap // line.queue.ageing.per_hour + 1 if gap >= 0 else None
+    if gap < 0:
+        return None
+    # The keys of those who age fall by per_hour each microsecond, the others stand still. Rounded
+    # up to where both are level, for from there on the older one may be ahead.
+    return now_us + max(1, -(-gap // line.queue.ageing.per_hour))

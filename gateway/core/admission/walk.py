@@ -65,7 +65,10 @@ class QueueWalk:
     def leave_class(self, class_id: int) -> None:
         """Let all jobs of a class leave, and the one that stands for the dead."""
         self._heap = [
-            item for item in self._heap if item[2].ask.class_id != class_id and not item[2].is_dead
+            # One failure protects, and one blocks a strict queue: after it no marker is needed.
+            item
+            for item in self._heap
+            if item[2].ask.class_id != class_id and not item[2].is_dead
         ]
         # Whoever fails takes all of its class along; the rest has to be put in order once.
         heapify(self._heap)

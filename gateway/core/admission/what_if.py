@@ -49,6 +49,7 @@ def scene_at(state: State, at_us: int) -> Scene:
     """Give the scene with the quotas of an instant that is not before the state's own."""
     scene, known = state.scene, state.definitions
     queues, cohorts = definitions_at(known.queues, known.cohorts, at_us)
+    # Mostly nothing is due by then, and a new tree would be planted for nothing.
     if (tuple(scene.queues.values()), scene.cohorts) == (queues, cohorts):
         return scene
     return defined(scene, {queue.name: queue for queue in queues}, cohorts)
@@ -118,6 +119,7 @@ def on_scene(state: State, scene: Scene, now_us: int) -> Iterator[State]:
     # First the instant, or a dated change would build the scene anew.
     fork.at(now_us)
     fork.scene = scene
+    # What does not fit on the real scene may fit on this one.
     fork.asks, fork.live = {}, {}
     lines.touch(fork.classes)
     try:

@@ -104,7 +104,7 @@ def test_an_ask_counts_only_what_somebody_in_its_root_limits() -> None:
     ("caps", "has_caps"),
     [
         (Caps(), False),
-        (Caps(queued_jobs=3), False),
+        (Caps(queued_jobs=3, user_queued_jobs=1), False),
         (Caps(running_jobs=3), True),
         (Caps(gpus_per_job=3), True),
         (Caps(user_running_jobs=3), True),
@@ -188,10 +188,31 @@ def test_a_young_job_wakes_when_it_overtakes_one_that_has_stopped_to_age() -> No
         queue=queue,
         gang=TOO_LARGE,
     )
-    # Even after an hour, where age decides for the first; a microsecond later the second is ahead.
-    assert wake(jobs, 10 * HOUR_US) == 11 * HOUR_US + 1
+    # Level after an hour, where age decides; a microsecond later the second is ahead for sure.
+    assert wake(jobs, 10 * HOUR_US) == 11 * HOUR_US
+    assert wake(jobs, 11 * HOUR_US) == 11 * HOUR_US + 1
     # Then its own cap is next.
     assert wake(jobs, 11 * HOUR_US + 1) == 12 * HOUR_US
+
+
+def test_an_older_job_that_became_eligible_later_is_ahead_as_soon_as_both_are_level() -> None:
+    queue = Queue(name="default", ageing=Ageing(per_hour=1, cap=2))
+    jobs = waiting(
+        {"submitted_us": 2},
+        {"submitted_us": 1, "eligible_us": 10 * HOUR_US, "priority": 1},
+        queue=queue,
+        gang=TOO_LARGE,
+    )
+    level_us = wake(jobs, 10 * HOUR_US)
+    assert level_us == 11 * HOUR_US
+    state = a_state(jobs, level_us)
+    line = state.lines.lines["default"]
+    first = min(
+        line.position(group, entry, level_us)
+        for group in state.lines.groups_of("default")
+        for entry in group.run.walk()
+    )
+    assert first[-1] == 2
 
 
 def test_whoever_is_admitted_is_in_nobody_s_way_any_more() -> None:
