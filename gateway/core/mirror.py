@@ -138,6 +138,7 @@ class Mirror:
 
     def _apply_jobs(self, jobs: tuple[JobRow, ...]) -> None:
         # One reading may bring several states of a job; only the last one is true.
+        # A job may come twice in one reading; the later row is the newer one.
         latest = {job.job_id: job for job in jobs}.values()
         for job in latest:
             if not job.waits:
@@ -150,9 +151,11 @@ class Mirror:
     def _apply_charges(self, charges: Sequence[ChargeRow]) -> None:
         for charge in charges:
             # Taken back as it was counted, since a row may come twice, or changed.
+            # Out with the old row first, so that a row that is read twice counts once.
             before = self._charges.pop(charge.charge_id, None)
             if before is not None:
                 self._count(before, -1)
+            # Ended charges are only remembered where a budget counts them.
             if charge.is_live:
                 self._charges[charge.charge_id] = charge
                 self._count(charge, 1)
@@ -168,6 +171,7 @@ class Mirror:
             if queue.budget is not None
         }
         self._spans = {name: self._spans.get(name, {}) for name in self._windows_us}
+        # Live ones are at hand; what ended before the budget came, the service reads once more.
         for charge in self._charges.values():
             self._note_span(charge)
         self.state.holdings.spans = {}

@@ -101,6 +101,7 @@ def is_free(device: DeviceRow) -> bool:
         device.is_present
         and device.health is DeviceHealth.HEALTHY
         and not device.is_foreign
+        # Shared devices are not given out whole as long as anybody holds a part of them.
         and device.units_free == device.units_total
     )
 
@@ -139,6 +140,7 @@ def _mask(rows: Iterable[DeviceRow]) -> int:
 
 def _resources(rows: list[NodeRow]) -> tuple[str, ...]:
     extended = {name for node in rows for name in node.total} - {CPU, MEMORY, PODS}
+    # A fixed order, because need and free amounts are compared column by column.
     return (CPU, MEMORY, PODS, *sorted(extended))
 
 

@@ -27,6 +27,7 @@ def has_gained(before: Fleet, after: Fleet, rows: Sequence[int] | None) -> bool:
     if any(getattr(before, name) is not getattr(after, name) for name in _FIXED):
         return True
     chosen = np.array(rows, dtype=np.int64)
+    # More of anything counts, even where another amount fell: the fit test knows no exchange.
     if (after.free[chosen] > before.free[chosen]).any():
         return True
     pairs = ((getattr(after, name)[chosen], getattr(before, name)[chosen]) for name in _MASKS)

@@ -77,4 +77,5 @@ class LabelColumns:
 
 
 def _code(code_of: dict[str, int], value: str | None) -> int:
+    # Codes only grow: columns that were given out keep their meaning when nodes are relabelled.
     return ABSENT if value is None else code_of.setdefault(value, len(code_of))

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from gateway.core.resources.node_rules import Requirement, Taint, Toleration
 
+# PreferNoSchedule only lowers a node's score, so a pod may be placed there all the same.
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 
 
@@ -14,6 +15,8 @@ def matches_labels(labels: Mapping[str, str], wanted: Iterable[tuple[str, str]])
 
 def matches_affinity(labels: Mapping[str, str], terms: tuple[tuple[Requirement, ...], ...]) -> bool:
     """Whether any term holds with all its requirements; no terms mean no rule."""
+    # nodeSelectorTerms are ORed, the expressions of a term ANDed; an empty term matches nothing
+    # (Kubernetes core/v1 NodeSelectorTerm).
     return not terms or any(
         all(meets(labels, requirement) for requirement in term) for term in terms if term
     )
@@ -30,6 +33,7 @@ def meets(labels: Mapping[str, str], requirement: Requirement) -> bool:
         case "In":
             return value in requirement.values
         case "NotIn":
+            # A missing label is in no list, so it passes: so does Kubernetes judge NotIn.
             return value not in requirement.values
         case operator:
             return _compares(value, operator, requirement.values)
@@ -38,6 +42,7 @@ def meets(labels: Mapping[str, str], requirement: Requirement) -> bool:
 def _compares(value: str | None, operator: str, values: tuple[str, ...]) -> bool:
     try:
         left, right = int(value or ""), int(values[0] if values else "")
+    # kube-scheduler parses both sides as integers, and a rule it cannot parse matches no node.
     except ValueError:
         return False
     return left > right if operator == "Gt" else left < right
@@ -55,6 +60,7 @@ def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) ->
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
     """Whether one toleration covers one taint (Kubernetes core/v1 rules)."""
+    # An empty effect stands for all of them, an empty key with Exists for every taint.
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.operator == "Exists":

@@ -81,6 +81,7 @@ def choose_devices(
 @lru_cache(maxsize=65536)
 def pods_on(machine: MachineType, gpu_free: int, nic_free: int, wish: DeviceWish) -> int:
     """Give how many pods with this wish find their devices at the same time; exact."""
+    # Plain counts are exact unless nearness is required: then which devices are free decides.
     by_gpus = gpu_free.bit_count() // wish.gpus if wish.gpus else MANY_PODS
     by_nics = nic_free.bit_count() // wish.nics if wish.nics else MANY_PODS
     most = min(by_gpus, by_nics)

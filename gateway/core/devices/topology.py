@@ -43,6 +43,7 @@ class Pairing(NamedTuple):
 def layout_of(machine: MachineType) -> Layout:
     """Give the layout of a machine type."""
     numa_of_switch = _numa_of_switches(machine)
+    # GPUs and NICs by the same rule, so that equal places mean equal distance between kinds, too.
     gpus = {slot.ordinal: _place(slot, numa_of_switch) for slot in machine.gpus}
     nics = {slot.ordinal: _place(slot, numa_of_switch) for slot in machine.nics}
     nvlink = {slot.ordinal: slot.nvlink_group for slot in machine.gpus}
@@ -77,6 +78,7 @@ def pairing(layout: Layout, gpus: int, nics: int, rule: PairRule) -> Pairing:
     if not gpu_count or not nic_count:
         return Pairing(is_broken=False, distance=0)
     each, rest = divmod(nic_count, gpu_count)
+    # Fewer NICs than GPUs: the GPUs without one are whichever make the others' pairs nearest.
     if not each:
         return _paired(layout, (gpus, nics), (1, 0), rule)
     return min(
@@ -95,8 +97,11 @@ def pods_that_fit(groups: tuple[Group, ...], gpus: int, nics: int, wanted: tuple
     steps: list[int] = []
     for group_gpus, group_nics in (*groups, _ungrouped(groups, gpus)):
         steps += _steps((group_gpus & gpus).bit_count(), (group_nics & nics).bit_count(), each)
+    # The gain of one more GPU in a group never grows (it is min of two lines), so taking the best
+    # steps of all groups first is taking the best set of GPUs there is.
     steps.sort(reverse=True)
     pods = len(steps) // wanted[0]
+    # Pods that find GPUs may still lack NICs; fewer pods lack fewer.
     while pods and sum(steps[: pods * wanted[0]]) < pods * rest:
         pods -= 1
     return pods
@@ -120,6 +125,7 @@ def sizes_left(layout: Layout, gpus: int, nics: int) -> tuple[tuple[int, int, in
     """Give the sizes of what stays together, so that keeping the largest groups compares less."""
     return tuple(
         size
+        # NUMA nodes before switches: the largest pods need one whole, small ones fit in either.
         for level in (layout.numas, layout.switches)
         for size in sorted(_negative_size(group, gpus, nics) for group in level)
     )
@@ -174,6 +180,7 @@ def _alike(kinds: dict[int, tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def _link_cost(one: tuple[int, int, int], two: tuple[int, int, int]) -> int:
+    # NVLink beats PCIe however the GPUs hang: 0 although they may sit on two NUMA nodes.
     if one[2] == two[2] >= 0:
         return 0
     if one[0] == two[0] >= 0:
@@ -184,10 +191,12 @@ def _link_cost(one: tuple[int, int, int], two: tuple[int, int, int]) -> int:
 def _is_lowest(chosen: int, free: int, like: int) -> bool:
     """Whether the chosen ones among like devices are the first of the free ones."""
     mine = chosen & like
+    # No free one of the same kind below the highest chosen one that was not chosen as well.
     return not (free & like & ~mine) & ((1 << mine.bit_length()) - 1)
 
 
 def _ungrouped(groups: tuple[Group, ...], gpus: int) -> Group:
+    # Sums are unions here, since groups do not overlap.
     return gpus & ~sum(group[0] for group in groups), 0
 
 

@@ -40,6 +40,7 @@ class Base:
         """Give the base of a fleet in which only these nodes changed; None to begin anew."""
         states = self.shapes.states
         is_alike = (fleet.machines, fleet.resources) == (states.machines, states.resources)
+        # State numbers mean masks of these machine types in these columns; others begin anew.
         if not is_alike or self._is_overgrown():
             return None
         chosen = np.array(rows, dtype=np.int64)
@@ -58,6 +59,7 @@ class Base:
     def _is_overgrown(self) -> bool:
         states = len(self.shapes.states)
         too_many = states > 4 * len(self.fleet) + SPARE_STATES
+        # Each shape keeps a count for each state, so it is the product that takes memory.
         return too_many or states * len(self.shapes) > MAX_COUNTS
 
 

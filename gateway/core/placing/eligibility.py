@@ -120,6 +120,7 @@ class Eligibility:
 
 
 def _rules_of(pod_set: PodSetRequest, flavor: Flavor) -> NodeRules:
+    # A flavor's tolerations count as the pods' own, like those of Kueue's ResourceFlavor.
     tolerations = (*pod_set.tolerations, *flavor.tolerations)
     return NodeRules(flavor.name, pod_set.node_selector, pod_set.affinity, tolerations)
 

@@ -61,6 +61,7 @@ def _spread(
 
 def _domains(pods: Int64, ours: set[int], missing: int) -> Iterator[tuple[int, int]]:
     """Give the fullest domain that can take all that is missing, else one that can take most."""
+    # Nodes without the label share nothing, so together they are no domain to prefer.
     homeless, pods[NO_DOMAIN] = int(pods[NO_DOMAIN]), 0
     while missing and (most := int(pods.max())):
         fitting = np.flatnonzero(pods >= min(missing, most)).tolist()
@@ -88,6 +89,7 @@ def _ours_first(fullness: Int64, own: list[int]) -> Int64:
     if not own:
         return fullness
     order = fullness.copy()
+    # A node that the gang uses keeps its traffic off the network, whatever else has less left.
     order[own] -= OURS
     return order
 

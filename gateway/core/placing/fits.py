@@ -48,6 +48,7 @@ class PodFits:
         self.states = states
         self.shape = shape
         wanted = np.array((shape.wish.gpus, shape.wish.nics, *shape.need), dtype=np.int64)
+        # Only what is asked for at all: division by nothing would not end well.
         (self._asked,) = wanted.nonzero()
         self._amounts: Int64 = wanted[self._asked]
         self._pairs = list(zip(self._asked.tolist(), self._amounts.tolist(), strict=True))
@@ -87,6 +88,7 @@ class PodFits:
 
     def _take(self, state: NodeState, count: int) -> Taken:
         masks: list[tuple[int, int]] = []
+        # Told how many come after it, so that the first pod does not take the last near pair.
         for siblings in reversed(range(count)):
             choice = self._choose((state.machine, state.gpu_free, state.nic_free), siblings)
             if choice is None:
@@ -116,6 +118,7 @@ class PodFits:
 
     def _count_many(self, first: int) -> Int64:
         counts = self.states.counts(first)[:, self._asked]
+        # `initial` is the answer for who asks for nothing, and 0 for what no node has at all.
         pods: Int64 = (counts // self._amounts).min(axis=1, initial=self._most)
         if self._is_special:
             for index in pods.nonzero()[0].tolist():
@@ -135,6 +138,7 @@ class PodFits:
     def _limited(self, state: NodeState, pods: int) -> int:
         """Give how many are left when host ports and the nearness of devices count too."""
         if self.shape.ports:
+            # Two pods of one shape would ask for the same host port: one a node at most.
             pods = 0 if state.ports & self.shape.ports else 1
         if not self.shape.wish.is_near:
             return pods

@@ -26,6 +26,7 @@ class Level(NamedTuple):
 
 def level_of(column: LabelColumn) -> Level:
     """Give the domains of one label; a value that no node has any more is an empty domain."""
+    # By name: codes depend on the order in which nodes came, ties between domains must not.
     by_name = sorted(column.code_of)
     # The last entry is for nodes without the label.
     domain_of_code = np.zeros(len(by_name) + 1, dtype=np.int32)

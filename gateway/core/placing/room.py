@@ -119,6 +119,7 @@ class Room:
     def empty(self, rows: Iterable[int]) -> "Room":
         """Treat everything on these nodes as free, for good."""
         chosen = list(rows)
+        # What idle nodes are like is worked out once for a fleet, and shared by all its rooms.
         self.state_of[chosen] = self.base.idle()[chosen]
         self.fullness = self._fullness_of(self.state_of)
         self._forget()

@@ -36,6 +36,7 @@ class _Screening:
         self.room = room
         self.eligibility = eligibility
         gpus = np.bitwise_count(room.gpu_free).astype(np.int64)
+        # Below any number of GPUs, also 0: an unavailable node takes nobody.
         self._gpus = np.where(room.is_available, gpus, -1)
         self._rows: dict[int, Int64] = {}
 
@@ -43,6 +44,7 @@ class _Screening:
         """Whether the nodes that a pod set may use, each for itself, have room for all its pods."""
         fits = self.room.shapes.fits(pod_set)
         rows = self._rows_with(fits.shape.wish.gpus)
+        # Few numbers before many nodes: most gangs that cannot fit fail here.
         if not len(rows) or self.room.most(fits) < pod_set.count:
             return False
         usable = rows[self.eligibility.nodes(pod_set, flavor)[rows]]

@@ -69,6 +69,7 @@ def _domains(room: Room, label: str, asks: tuple[Ask, ...]) -> Iterator[Area]:
     # Nodes without the label share nothing with each other.
     fitting[NO_DOMAIN] = False
     (domains,) = fitting.nonzero()
+    # The last key of lexsort is the first to sort by, and the heaviest pod set decides.
     order = np.lexsort([view.by_domain[domains] for view in reversed(needed)])
     rows = room.level(label).rows
     for domain in domains[order].tolist():
@@ -102,6 +103,7 @@ class _Search:
     def rest(self, asks: tuple[Ask, ...]) -> GangPlaces | None:
         """Place these, the first on each kind of node; the last just fills."""
         first, *others = asks
+        # Sets of several pods just fill: trying all their spreads would be exponential.
         if not others or first.count > 1:
             return _fill_all(self.room, asks, self.area)
         mark = self.room.mark()

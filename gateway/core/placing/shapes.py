@@ -37,6 +37,7 @@ class Shapes:
 
     def need(self, pod_set: PodSetRequest) -> tuple[int, ...]:
         """Give one pod's need in the resource columns."""
+        # The kubelet counts pods against maxPods, so each needs one of them.
         wanted = {**dict(pod_set.per_pod), PODS: 1}
         return tuple(wanted.get(name, 0) for name in self.states.resources)
 
@@ -46,6 +47,7 @@ class Shapes:
             need=self.need(pod_set),
             wish=wish,
             ports=frozenset(pod_set.host_ports),
+            # Columns exist for what some node has: anything else would silently ask for nothing.
             is_known=all(name in known for name, _ in pod_set.per_pod),
         )
 

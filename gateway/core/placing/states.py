@@ -65,6 +65,7 @@ class NodeStates:
         if number is None:
             number = self._number_of[state] = len(self.states)
             self.states.append(state)
+            # A GPU more makes a node emptier whatever CPU is left: GPUs are what gangs wait for.
             cpu = 0 if self._cpu is None else state.free[self._cpu]
             self.fullness.append(state.gpu_free.bit_count() * FULLNESS_OF_GPU + cpu)
         return number

@@ -56,6 +56,7 @@ class View:
             is_usable = self.allowed[row] and is_available[row]
             pods = int(pods_in[state_of[row]]) if is_usable else 0
             more = pods - int(self.pods[row])
+            # Most changes leave the pods of most shapes as they were, and then nothing is summed.
             if more:
                 self.pods[row] = pods
                 self.total += more

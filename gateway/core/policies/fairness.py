@@ -148,6 +148,7 @@ class Tournament:
         return (
             borrows(node, charges),
             # Within its own quota a node of weight 0 competes like everybody else.
+            # Infinite shares would not compare among themselves; so they come last, by plain share.
             share > 0 and not node.weight,
             share,
             # Only the class of the admins counts here; a user's own number ends at its queue.

@@ -28,6 +28,7 @@ def pack(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces | 
     levels and pair rules are first taken as required; levels are given up last. The search is exact
     where at most one pod set has more than one pod, which covers every PyTorchJob.
     """
+    # From the strictest reading of its wishes to the loosest; one that holds ends the search.
     for attempt in room.attempts(pod_sets, nodes):
         places = place(room, attempt)
         if places is not None:

@@ -35,15 +35,18 @@ class Balance:
     def fill(self) -> None:
         """Close the sums of a node whose children are filled, and add its part to the parent's."""
         self.subtree = min(UNLIMITED, self.subtree + self.nominal)
+        # Without a limit all is lent and nothing kept: a missing lendingLimit in Kueue's words.
         if self.lending_limit < UNLIMITED:
             self.kept = max(0, self.subtree - self.lending_limit)
         if self.above is not None:
             self.above.subtree += self.subtree - self.kept
+            # A parent never sees what a child serves from kept quota: nobody else could have it.
             self.above.used += max(0, self.used - self.kept)
 
     def add(self, amount: int) -> None:
         """Change the use here, and above by what is not kept. Only while nothing is protected."""
         balance: Balance | None = self
+        # It often ends early: what stays within the kept part changes nothing further up.
         while balance is not None and amount:
             kept, before = balance.kept, balance.used
             balance.used = after = before + amount
@@ -92,6 +95,7 @@ class Balance:
         """Give the same for a queue, with what others protect counted as used, and the own not."""
         own, balance = 0, self
         most: int | None = None
+        # How much of the protection below is the queue's own: that must not be in its own way.
         ignored = self.held
         while (above := balance.above) is not None:
             kept, claimed = balance.kept, balance.used + balance.held
@@ -115,6 +119,7 @@ class Balance:
             if balance.borrowing_limit < UNLIMITED:
                 within = own + balance.subtree + balance.borrowing_limit
                 most = within if most is None or within < most else most
+            # Kept quota is there whatever happens above, so it adds to what limits above allow.
             own += balance.kept
             balance = above
         rest = own + balance.subtree

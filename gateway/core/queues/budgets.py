@@ -27,6 +27,7 @@ def spent_gpu_us(budget: Budget, spans: Spans, now_us: int) -> int:
     start, _ = window_of(budget, now_us)
     return sum(
         # What was held before this window counts in the window in which it was held.
+        # Spans are cut at both ends of the window: a gang that runs over the turn pays in both.
         gpus * max(0, min(until_us or now_us, now_us) - max(since_us, start))
         for gpus, since_us, until_us in spans
     )

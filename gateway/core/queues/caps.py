@@ -22,12 +22,14 @@ class LiveUse:
 
 def over_cap(caps: Caps, use: LiveUse, gpus: int) -> str:
     """Name the first cap that a job of so many GPUs would break by starting; empty when none."""
+    # This one first, because no release will ever lift it.
     if gpus > caps.gpus_per_job:
         return "gpus_per_job"
     if use.running_jobs >= caps.running_jobs:
         return "running_jobs"
     if use.user_running_jobs >= caps.user_running_jobs:
         return "user_running_jobs"
+    # With the job counted in, unlike the caps on jobs: 6 of 8 GPUs leave room for 2, not for 4.
     if use.user_gpus + gpus > caps.user_gpus:
         return "user_gpus"
     return ""

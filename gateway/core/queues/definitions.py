@@ -78,6 +78,7 @@ class Ageing:
     """How much waiting raises a job's number inside its queue."""
 
     per_hour: int = 0
+    # In points of priority, like `per_hour`: 0 with a rate stands for a job that never gains any.
     cap: int = 0
     """Most that waiting adds."""
 

@@ -53,6 +53,7 @@ def raises_needed(tree: QuotaTree, queue: str, charges: Mapping[Pair, int]) -> t
     node = tree.queues[queue]
     found: list[Shortage] = []
     for pair, amount in tree.counted(queue, charges).items():
+        # A raised limit may uncover a narrower one above it, so more than one raise may be needed.
         while node.balances[pair].available() < amount:
             balance, shortage = _limiting(node, pair, amount)
             _raise(balance, shortage)
@@ -64,11 +65,14 @@ def _raise(balance: Balance, shortage: Shortage) -> None:
     if shortage.is_borrowing_limit:
         balance.borrowing_limit += shortage.missing
     else:
+        # Own quota and what children lend are one sum here; which of them is raised is the admin's.
         balance.subtree += shortage.missing
 
 
 def _limiting(queue: TreeNode, pair: Pair, amount: int) -> tuple[Balance, Shortage]:
     """Walk upwards with what each node cannot cover itself."""
+    # Kueue's `available`, followed with the amount that is still to be covered: what a node keeps
+    # for itself need not be borrowed, and the first limit too narrow for the rest is to be named.
     node, balance = queue, queue.balances[pair]
     rest = amount
     limited = False
@@ -85,5 +89,6 @@ def _limiting(queue: TreeNode, pair: Pair, amount: int) -> tuple[Balance, Shorta
         available=queue.balances[pair].available(),
         node=node.name,
         is_borrowing_limit=limited,
+        # Of the root what it has left, since there is nobody above that it could borrow from.
         missing=rest - (within_limit if limited else balance.available()),
     )

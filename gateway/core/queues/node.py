@@ -55,6 +55,7 @@ class TreeNode:
 
 def top_of(node: TreeNode) -> TreeNode:
     """Give the top of a node's tree."""
+    # Trees are a few levels deep, so the top is looked up and not remembered.
     while node.parent:
         node = node.parent
     return node
@@ -75,4 +76,5 @@ def node_potential(node: TreeNode, pair: Pair) -> int:
 def borrowed(node: TreeNode, pair: Pair) -> int:
     """Give what a node's subtree uses beyond its own quota."""
     balance = node.balances.get(pair)
+    # By the whole subtree: what siblings below lend each other is nothing borrowed from outside.
     return max(0, balance.used - balance.subtree) if balance else 0

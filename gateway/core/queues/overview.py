@@ -92,12 +92,14 @@ def _entitlement(node: TreeNode, pair: Pair) -> int | None:
     if lendable is None:
         return None
     weights = sum(sibling.weight for sibling in node.parent.children)
+    # Rounded down, so that the children's parts never add up to more than there is.
     return node.kept(pair) + lendable * node.weight // (weights or 1)
 
 
 def _scarcest(node: TreeNode) -> tuple[float, str]:
     """Give the largest part that a node takes of a resource, and which one, first by name."""
     largest, scarcest = 0.0, ""
+    # By name, and only a larger part wins: of equal ones the same one is told every time.
     for resource in sorted({pair[1] for pair in node.balances}):
         pairs = [pair for pair in node.balances if pair[1] == resource]
         if node.parent is None:

@@ -24,6 +24,7 @@ class Plantation:
             self._link(self.cohorts[cohort.name], cohort.parent, cohort.quotas)
         for queue in queues:
             self._link(self.queues[queue.name], queue.cohort, queue.quotas)
+        # Before anything is summed: on a circle every walk up the tree would be endless.
         for node in self.cohorts.values():
             _refuse_cycle(node)
         every = chain(self.queues.values(), self.cohorts.values())
@@ -55,6 +56,8 @@ class Plantation:
                 child.depth = node.depth + 1
             order += node.children
         rows = {(row.flavor, row.resource) for node in order for row in self._quotas[node]}
+        # All nodes get all pairs of their root: a queue without a row has nominal quota 0 and may
+        # still borrow, while a pair that no row of the root names is not counted at all.
         pairs = sorted(rows)
         for node in order:
             above = node.parent.balances if node.parent else {}

@@ -38,6 +38,7 @@ def share_after(node: TreeNode, charges: Mapping[Pair, int], bits: int) -> int:
 
 def borrows(node: TreeNode, charges: Mapping[Pair, int]) -> bool:
     """Whether a child would use more than its own quota of any counted pair of the request."""
+    # A root has nobody to borrow from, so all roots are equal here and go by their shares.
     if node.parent is None:
         return False
     for pair, amount in charges.items():
@@ -59,6 +60,7 @@ def reaching(leaf: TreeNode, node: TreeNode, charges: Mapping[Pair, int]) -> dic
             continue
         top = node.balances[pair]
         while balance is not None and balance is not top:
+            # What a node still keeps swallows part of the request before anybody above hears of it.
             rest = passed(balance.kept, balance.used + rest) - passed(balance.kept, balance.used)
             balance = balance.above
         found[pair] = rest

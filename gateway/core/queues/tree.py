@@ -43,6 +43,7 @@ class QuotaTree:
         """Balances that protect something."""
         self._undo: list[tuple[Balance, int, int]] | None = None
         """Balance with the use and protection it had before; None while nobody wants to go back."""
+        # Into the queues only; `fill` then adds it up level by level, once.
         for queue, pair, amount in usage:
             self._balance(queue, pair).used += amount
         planted.fill()
@@ -101,6 +102,7 @@ class QuotaTree:
         leaf, beside = self._leaves[queue], self._protected
         # The first pair that lacks ends it: most requests that fail, fail on their first pair.
         for pair, amount in charges.items():
+            # Not a pair of this tree: nobody limits it, and placement alone decides.
             balance = leaf.get(pair)
             if balance is None:
                 continue
@@ -156,6 +158,7 @@ class QuotaTree:
         The amount follows what the queue itself charges. A queue protects one request; a second
         takes the place of the first. Shares are not changed.
         """
+        # The first blocked candidate of a queue is the one with a claim; an older claim is over.
         self.unprotect(queue)
         leaf = self._leaves[queue]
         for pair, amount in charges.items():
@@ -197,6 +200,7 @@ class QuotaTree:
         if not self._protected and not wanted:
             balance.add(used - balance.used)
             return
+        # Counted, so that a tree without protections may take the short walks everywhere.
         self._protected += bool(wanted) - bool(balance.wanted)
         balance.restate(used, wanted)
 
@@ -217,6 +221,7 @@ def _share_bits(orders: list[list[TreeNode]]) -> int:
     Two different ratios of whole numbers, neither divided by more than D, differ by at least one
     part in D * D.
     """
+    # An upper bound will do, and costs one sum: a few bits too many change no comparison.
     owned = [sum(sum(node.subtree.values()) for node in order) for order in orders]
     weights = [node.weight for order in orders for node in order]
     return 2 * (max(owned, default=0) * max(1, *weights, 1)).bit_length()
