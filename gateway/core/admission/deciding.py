@@ -306,5 +306,4 @@ class Pass:
 
 def decide(state: State, now_us: int, budget: int, most_admits: int = UNLIMITED) -> Decided:
     """Make one pass over a state; the state stays as it is, but for what it learns to be dead."""
-    state.at(now_us)
-    return Pass(state, now_us, budget, most_admits).run()
+    return Pass(state, state.at(now_us), budget, most_admits).run()

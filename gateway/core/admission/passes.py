@@ -44,11 +44,13 @@ def plan_pass(
     Args:
         state: changed by nothing but what it learns not to fit.
         serial: number of this pass, stored with each answer.
-        now_us: present instant, microseconds since the epoch; never before the last pass's.
+        now_us: present instant, microseconds since the epoch; one before the last pass's counts as
+            that one.
         budget: candidates to try.
         most_admits: gangs that may be reserved before launches catch up.
     """
     decided = decide(state, now_us, budget, most_admits)
+    now_us = state.now_us
     telling = _Telling(state, decided, now_us)
     return CyclePlan(
         serial=serial,

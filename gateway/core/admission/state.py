@@ -81,7 +81,8 @@ class State:
         self.promised: set[int] = set()
         """Jobs that the last pass admitted and that were not seen to hold anything yet; what it saw
         fail, failed beside them."""
-        self._now_us = 0
+        self.now_us = 0
+        """Instant at which it stands."""
         self._dated_until_us: int | None = None
         fleet = fleet_of((), {}, is_complete=False)
         self.scene = Scene(
@@ -131,9 +132,13 @@ class State:
         if has_gained(before, fleet, rows):
             self.revive(ask for ask in self.asks.values() if ask.lacks_nodes)
 
-    def at(self, now_us: int) -> None:
-        """Let time pass: dated changes act, jobs become eligible or age."""
-        self._now_us = now_us
+    def at(self, now_us: int) -> int:
+        """Let time pass: dated changes act, jobs become eligible or age. Gives where it stands now.
+
+        Time never goes back: of an earlier instant the state stays where it was.
+        """
+        # A clock that is set back must not take back what has begun: jobs cannot be put off again.
+        now_us = self.now_us = max(self.now_us, now_us)
         if self.promised:
             # What failed beside these may fit, since they hold nothing after all. That they do not
             # wait any more says little: they may have been cancelled, or have ended already.
@@ -147,10 +152,11 @@ class State:
         self.lines.advance(now_us)
         self._let_live(self.lines.touched)
         self.lines.touched.clear()
+        return now_us
 
     def next_dated_us(self) -> int | None:
         """Give the instant of the next dated change."""
-        return next_change_us(self.definitions.queues, self.definitions.cohorts, self._now_us)
+        return next_change_us(self.definitions.queues, self.definitions.cohorts, self.now_us)
 
     def ask(self, key: AskKey) -> Ask:
         """Give what a queue's jobs of a class ask for."""
@@ -225,7 +231,7 @@ class State:
     def _rebuild(self) -> None:
         """Work out what follows from the definitions at this instant."""
         queues, cohorts = definitions_at(
-            self.definitions.queues, self.definitions.cohorts, self._now_us
+            self.definitions.queues, self.definitions.cohorts, self.now_us
         )
         self.scene = self.scene.under(queues, cohorts, self.definitions.flavors)
         self._dated_until_us = self.next_dated_us()

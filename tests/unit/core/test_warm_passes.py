@@ -211,6 +211,26 @@ def test_a_reason_is_told_again_once_it_is_old_and_the_state_changed(site: Site)
     assert site.plan().class_holds == (), "nobody waits for an answer"
 
 
+def test_a_clock_that_is_set_back_takes_nothing_back(site: Site) -> None:
+    budget = Budget(gpu_seconds=81, window_seconds=3600)
+    site.define(Queue(name="q", budget=budget))
+    site.submit(1, a_gang(gpu=8), eligible_us=NOW_US + 50)
+    site.submit(2, a_gang(gpu=9))
+    early = site.plan()
+    assert (early.admits, early.next_wake_at_us) == ((), NOW_US + 50)
+    site.now_us = NOW_US + 60
+    (admit,) = site.plan().admits
+    site.now_us = 0
+    again = site.plan()
+    assert again.admits == (admit,)
+    site.start(admit)
+    # Held since 0 as the clock said: 80 of 81 GPU-seconds are spent at ten seconds.
+    assert site.plan().next_wake_at_us == NOW_US + 125_000
+    site.now_us = NOW_US + 125_000
+    (barred,) = site.plan().queue_holds
+    assert barred.reason is Reason.OVER_BUDGET
+
+
 @pytest.mark.parametrize(
     "caps",
     [
