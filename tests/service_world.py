@@ -3,14 +3,15 @@
 `World` makes the passes that the ticker would make, by hand and in order.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import func, select
 
 from gateway.backends.simulated import ManualClock, SimulatedBackend
 from gateway.backends.virtual_fleet import virtual_fleet
+from gateway.core.admission import CyclePlan
 from gateway.core.vocabulary import JobState, PairRule, Role
 from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
@@ -19,7 +20,7 @@ from gateway.db.reasons import get_class_hold
 from gateway.db.tables import attempts, charges, devices, node_amounts
 from gateway.schemas.job_spec import JobSpec, PodSet
 from gateway.schemas.views import JobDetail
-from gateway.service.context import Caller, Gateway, Leadership
+from gateway.service.context import Caller, Gateway, Leadership, MirrorState
 from gateway.service.cycle import run_cycle
 from gateway.service.inventory import sync
 from gateway.service.jobs import get_job, job_attempts, job_events
@@ -35,6 +36,8 @@ ADMIN = Caller(name="root", role=Role.ADMIN, namespaces=("*",))
 ANNA = Caller(name="anna", namespaces=("team-a",))
 BEN = Caller(name="ben", namespaces=("team-b",))
 MOST_TURNS = 90
+Between = Callable[[Callable[[CyclePlan], object]], None]
+"""Lets something happen once, after the next plan is made and before it is committed."""
 
 
 def a_spec(name: str = "train", gpu: int = 8, workers: int = 0, **changes: Any) -> JobSpec:
@@ -193,3 +196,8 @@ def a_world(database: Database, fleet: str = "2xdgx-h100", **settings: Any) -> W
     assert keep_leading(gateway)
     sync(gateway)
     return World(gateway, cluster, clock)
+
+
+def a_replica(world: World, holder: str = "other") -> Gateway:
+    """Give a second gateway on the same database and cluster."""
+    return replace(world.gateway, leadership=Leadership(holder=holder), mirror=MirrorState())

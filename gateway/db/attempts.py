@@ -76,8 +76,12 @@ def undeleted_objects(
 
 
 def count_unlaunched(connection: Connection) -> int:
-    """Give how many gangs are reserved and not yet launched."""
-    statement = select(func.count()).where(jobs.c.state == JobState.RESERVED)
+    """Give how many gangs are reserved and not yet launched, but will be."""
+    statement = select(func.count()).where(
+        jobs.c.state == JobState.RESERVED,
+        # Nobody launches those that are set aside, so they must not hold up the others for ever.
+        ~jobs.c.is_quarantined,
+    )
     return int(connection.execute(statement).scalar_one())
 
 

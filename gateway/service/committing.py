@@ -55,6 +55,8 @@ class Commit:
     dropped: int = 0
     is_outdated: bool = False
     """Definitions changed since the plan was made; nothing more of it is written."""
+    is_told: bool = False
+    """Whether its reasons are in the database, as far as they were news."""
     _poisoned: list[tuple[Row, Exception]] = field(default_factory=list)
 
     def run(self) -> None:
@@ -66,7 +68,11 @@ class Commit:
             self._write_batch(admits[start : start + BATCH])
         barred = {(each.queue, each.user): each for each in self.plan.queue_holds}
         if self.plan.class_holds or self._is_news(barred):
-            self.gateway.database.run_write(partial(self._store_holds, barred))
+            self.is_told = self.gateway.database.run_write(partial(self._store_holds, barred))
+            # Only now: what was written in a transaction that fails at its end is not there.
+            self.gateway.mirror.barred = barred if self.is_told else None
+        else:
+            self.is_told = True
 
     def _write_batch(self, batch: Sequence[Admit]) -> None:
         done = self.gateway.database.run_write(partial(self._admit, batch))
@@ -137,10 +143,10 @@ class Commit:
             usage_entry=self.view.usage.entry_of(part, job["expected_seconds"]),
         )
 
-    def _store_holds(self, barred: Mapping[Barred, QueueHold], writer: Writer) -> None:
-        """Store why the others wait, as far as it is news."""
+    def _store_holds(self, barred: Mapping[Barred, QueueHold], writer: Writer) -> bool:
+        """Store why the others wait, as far as it is news; False when the plan does not hold."""
         if self.is_outdated or not self._guard(writer):
-            return
+            return False
         at_us = self.gateway.clock.now_us()
         store_class_holds(writer, [self._hold_row(hold, at_us) for hold in self.plan.class_holds])
         stored = all_queue_holds(writer.connection)
@@ -156,7 +162,7 @@ class Commit:
             if stored.get(key) != (each.reason, each.detail)
         ]
         replace_queue_holds(writer, stored.keys() - barred.keys(), fresh)
-        self.gateway.mirror.barred = dict(barred)
+        return True
 
     def _is_news(self, barred: Mapping[Barred, QueueHold]) -> bool:
         return self.gateway.mirror.barred != barred

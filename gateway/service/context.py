@@ -152,6 +152,8 @@ class MirrorState:
     feasible: Feasible = field(default_factory=Feasible)
     barred: dict[tuple[str, str], QueueHold] | None = None
     """What was last stored of queues and users that admit nobody; None when nothing is known."""
+    told_epoch: int | None = None
+    """Epoch in which reasons were told last; others may have told them otherwise since."""
     pace: Pace = field(default_factory=Pace)
 
 

@@ -53,6 +53,7 @@ def run_cycle(gateway: Gateway) -> CycleOutcome | None:
     with gateway.mirror.lock:
         refresh(gateway)
         mirror = gateway.mirror.mirror
+        _take_over(gateway, epoch)
         lines, classes = mirror.state.lines, mirror.state.classes
         view = View(
             classes=classes,
@@ -71,6 +72,14 @@ def run_cycle(gateway: Gateway) -> CycleOutcome | None:
     return _commit(gateway, view, plan, waiting)
 
 
+def _take_over(gateway: Gateway, epoch: int) -> None:
+    """Tell everything anew under a new epoch: another leader may have told it otherwise."""
+    known = gateway.mirror
+    if known.told_epoch != epoch:
+        known.barred, known.told_epoch = None, epoch
+        known.mirror.state.untell(known.mirror.state.told)
+
+
 def _decide(
     gateway: Gateway, mirror: Mirror, serial: int, room: int, poisoned: list[tuple[int, Exception]]
 ) -> CyclePlan | None:
@@ -81,6 +90,8 @@ def _decide(
     try:
         plan = plan_pass(mirror.state, serial, now_us, budget, room)
     except Exception as error:
+        # It may have told some reasons before it broke off, and none of them is stored.
+        mirror.state.untell(mirror.state.told)
         poisoned += _poisoned(mirror, now_us)
         if not poisoned:
             raise
@@ -114,7 +125,13 @@ def _commit(gateway: Gateway, view: View, plan: CyclePlan, waiting: int) -> Cycl
     commit = Commit(gateway=gateway, view=view, plan=plan)
     if plan.admits:
         reach("before_reserve")
-    commit.run()
+    try:
+        commit.run()
+    finally:
+        if not commit.is_told:
+            with gateway.mirror.lock:
+                told = [(hold.queue, hold.class_index) for hold in plan.class_holds]
+                gateway.mirror.mirror.state.untell(told)
     if commit.admitted:
         reach("after_reserve")
     return CycleOutcome(

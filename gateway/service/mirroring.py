@@ -26,6 +26,10 @@ def refresh(gateway: Gateway) -> None:
     for piece in read_waiting(gateway.database) if is_cold else ():
         state.mirror.apply(MirrorRows(waiting=piece))
     state.horizon = horizon
+    if is_cold and horizon:
+        # Who came while everybody was read may be of a queue or class that came with him.
+        refresh(gateway)
+        return
     _remember(gateway)
 
 

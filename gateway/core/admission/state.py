@@ -212,6 +212,12 @@ class State:
         """Forget what was known not to fit, because it is not known any more what is free."""
         self.revive(self.asks.values())
 
+    def untell(self, keys: Iterable[AskKey]) -> None:
+        """Forget that these were told, since nobody may have read it, or others told otherwise."""
+        gone = [key for key in list(keys) if self.told.pop(key, None) is not None]
+        # What is known not to fit has no turn, and would not be told again by itself.
+        self.revive(self.asks[key] for key in gone if key in self.asks)
+
     def _let_live(self, keys: Iterable[GroupKey]) -> None:
         for key in keys:
             # A class that was not read yet is nobody's ask; its row comes with the next reading.

@@ -1,62 +1,20 @@
 """Who decides: one leader at a time, fenced by its epoch; and plans that come too late."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any
-
 import pytest
 from sqlalchemy import select, update
 
-from gateway.core.admission import CyclePlan, plan_pass
+from gateway.core.admission import CyclePlan
 from gateway.core.vocabulary import JobState
-from gateway.db.engine import open_database
 from gateway.db.state import bump_generation
 from gateway.db.tables import devices, jobs, leader_lease
 from gateway.errors import StaleLeader
-from gateway.service.context import Gateway, Leadership
 from gateway.service.cycle import run_cycle
 from gateway.service.inventory import sync
 from gateway.service.launching import launch_due
 from gateway.service.leading import keep_leading, stop_leading
 from gateway.service.reconciling import reconcile_due
 from gateway.service.verbs import hold
-from tests.service_world import ANNA, World, a_world
-
-
-def a_replica(world: World, holder: str = "other") -> Gateway:
-    """Give a second gateway on the same database and cluster."""
-    return replace(
-        world.gateway, leadership=Leadership(holder=holder), mirror=type(world.gateway.mirror)()
-    )
-
-
-@pytest.fixture
-def shared(postgresql_url: str) -> Iterator[World]:
-    """Give a leader on PostgreSQL, which other replicas may share."""
-    database = open_database(postgresql_url)
-    yield a_world(database)
-    database.close()
-
-
-Between = Callable[[Callable[[CyclePlan], object]], None]
-
-
-@pytest.fixture
-def between(monkeypatch: pytest.MonkeyPatch) -> Between:
-    """Let something happen once, after the next plan is made and before it is committed."""
-
-    def arrange(act: Callable[[CyclePlan], object]) -> None:
-        pending = [act]
-
-        def plan_then_act(*arguments: Any) -> CyclePlan:
-            plan = plan_pass(*arguments)
-            while pending:
-                pending.pop()(plan)
-            return plan
-
-        monkeypatch.setattr("gateway.service.cycle.plan_pass", plan_then_act)
-
-    return arrange
+from tests.service_world import ANNA, Between, World, a_replica
 
 
 def test_a_replica_that_does_not_lead_decides_and_launches_nothing(shared: World) -> None:
