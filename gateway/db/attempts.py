@@ -65,11 +65,12 @@ def undeleted_objects(
     statement = (
         select(attempts)
         .where(
-            attempts.c.phase == AttemptPhase.CLOSED,
+            # Says that it is closed, as the phase would, and in the words of the index.
+            attempts.c.closed_us <= max(kept_until_us, late_until_us),
             ~attempts.c.is_object_deleted,
             or_(attempts.c.closed_us <= kept_until_us, is_late),
         )
-        .order_by(attempts.c.id)
+        .order_by(attempts.c.closed_us, attempts.c.id)
         .limit(limit)
     )
     return connection.execute(statement).mappings().all()

@@ -169,26 +169,6 @@ def change_job(writer: Writer, job: RowMapping, values: Mapping[str, Any]) -> No
         )
 
 
-def overdue_waiting(connection: Connection, at_us: int, limit: int) -> Sequence[RowMapping]:
-    """Give waiting jobs whose queue timeout has passed."""
-    # From the submit on, not from eligibility: it is what the user meant to wait at most.
-    deadline = jobs.c.submitted_us + jobs.c.queue_timeout_seconds * 1_000_000
-    return (
-        connection.execute(
-            select(jobs)
-            .where(
-                jobs.c.state.in_((JobState.PENDING, JobState.HELD)),
-                jobs.c.queue_timeout_seconds.is_not(None),
-                deadline <= at_us,
-            )
-            .order_by(jobs.c.id)
-            .limit(limit)
-        )
-        .mappings()
-        .all()
-    )
-
-
 def count_by_state(connection: Connection) -> dict[tuple[str, str], int]:
     """Give the number of live jobs by (queue, state)."""
     statement = (

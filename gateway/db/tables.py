@@ -8,6 +8,7 @@ deleted.
 """
 
 from enum import StrEnum
+from typing import Any
 
 from sqlalchemy import (
     JSON,
@@ -59,6 +60,14 @@ def one_of(column: str, values: type[StrEnum]) -> str:
     """Give the check that a text column holds one of an enum's values."""
     listed = ", ".join(f"'{member.value}'" for member in values)
     return f"{column} IN ({listed})"
+
+
+def only(condition: str, on_sqlite: str = "") -> dict[str, Any]:
+    """Give the options of an index over the rows of a condition.
+
+    SQLite takes the index only where a query says the condition in the same words.
+    """
+    return {"postgresql_where": text(condition), "sqlite_where": text(on_sqlite or condition)}
 
 
 gateway_state = Table(
@@ -185,6 +194,8 @@ request_classes = Table(
     Index("ix_request_classes_xact_id", "xact_id"),
 )
 
+TIMED_WAITING = "queue_timeout_seconds IS NOT NULL AND state IN ('pending', 'held')"
+
 jobs = Table(
     "jobs",
     metadata,
@@ -241,14 +252,15 @@ jobs = Table(
     Index("ix_jobs_state_id", "state", "id"),
     Index("ix_jobs_queue_state", "queue", "state"),
     Index("ix_jobs_namespace_id", "namespace", "id"),
+    # Every second somebody asks who waited too long; hardly anybody did.
+    Index("ix_jobs_timed_waiting", "queue_timeout_seconds", "submitted_us", **only(TIMED_WAITING)),
     Index(
         # Among live jobs only: a name may be used again once its job has ended.
         "uq_jobs_live_name",
         "namespace",
         "name",
         unique=True,
-        postgresql_where=text("state NOT IN ('succeeded', 'failed', 'cancelled')"),
-        sqlite_where=text("state NOT IN ('succeeded', 'failed', 'cancelled')"),
+        **only("state NOT IN ('succeeded', 'failed', 'cancelled')"),
     ),
 )
 
@@ -325,14 +337,14 @@ attempts = Table(
     CheckConstraint(one_of("phase", AttemptPhase), name="phase"),
     CheckConstraint("(phase = 'closed') = (closed_us IS NOT NULL)", name="closed_at"),
     Index("ix_attempts_phase", "phase"),
+    # Of the ended ones hardly any has something left in the cluster.
     Index(
-        # At most one live attempt, so at most one live object in the cluster.
-        "uq_attempts_live_job",
-        "job_id",
-        unique=True,
-        postgresql_where=text("phase <> 'closed'"),
-        sqlite_where=text("phase <> 'closed'"),
+        "ix_attempts_undeleted",
+        "closed_us",
+        **only("NOT is_object_deleted", "is_object_deleted = 0"),
     ),
+    # At most one live attempt, so at most one live object in the cluster.
+    Index("uq_attempts_live_job", "job_id", unique=True, **only("phase <> 'closed'")),
 )
 
 nodes = Table(
@@ -408,13 +420,8 @@ assignments = Table(
     Column("amounts", Json, nullable=False, doc="What is taken from node_amounts, pods included."),
     Column("is_live", Boolean, nullable=False, server_default=true()),
     UniqueConstraint("attempt_id", "pod_set", "pod_index"),
-    Index(
-        # Freeing sums up what is live on a node; the ended ones are most of the table.
-        "ix_assignments_live_node",
-        "node_id",
-        postgresql_where=text("is_live"),
-        sqlite_where=text("is_live"),
-    ),
+    # Freeing sums up what is live on a node; the ended ones are most of the table.
+    Index("ix_assignments_live_node", "node_id", **only("is_live", "is_live = 1")),
 )
 
 device_grants = Table(
@@ -428,13 +435,9 @@ device_grants = Table(
     Column("is_live", Boolean, nullable=False, server_default=true()),
     CheckConstraint("units > 0", name="units_positive"),
     Index("ix_device_grants_assignment_id", "assignment_id"),
+    # A device is held whole by one live gang, whatever any program believes.
     Index(
-        # A device is held whole by one live gang, whatever any program believes.
-        "uq_device_grants_whole_device",
-        "device_id",
-        unique=True,
-        postgresql_where=text("is_live AND is_whole"),
-        sqlite_where=text("is_live AND is_whole"),
+        "uq_device_grants_whole_device", "device_id", unique=True, **only("is_live AND is_whole")
     ),
 )
 
@@ -455,13 +458,14 @@ charges = Table(
     # A pair is charged once for a gang, so a repeated insert cannot double it.
     UniqueConstraint("attempt_id", "flavor", "resource"),
     Index("ix_charges_xact_id", "xact_id"),
+    # Ended charges are most of the table, and usage is what the live ones are.
+    Index("ix_charges_live", "queue", "flavor", "resource", **only("is_live", "is_live = 1")),
     # Budgets look at what a window's GPUs were used for; only these rows pay for the index.
     Index(
         "ix_charges_closed_gpu",
         "queue",
         "closed_us",
-        postgresql_where=text("closed_us IS NOT NULL AND resource = 'gpu'"),
-        sqlite_where=text("closed_us IS NOT NULL AND resource = 'gpu'"),
+        **only("closed_us IS NOT NULL AND resource = 'gpu'"),
     ),
 )
 

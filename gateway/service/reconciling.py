@@ -7,8 +7,8 @@ import structlog
 from gateway.backends.base import Observation
 from gateway.core.vocabulary import AttemptPhase, EndReason, JobEvent, JobState
 from gateway.db import attempts as attempt_rows
-from gateway.db import jobs as job_rows
 from gateway.db.engine import Row, Writer
+from gateway.db.overdue import overdue_waiting
 from gateway.errors import ClusterRejected, ClusterUnreachable
 from gateway.service.changes import Change, Stop, apply_change, begin_stop
 from gateway.service.context import SYSTEM_ACTOR, Gateway
@@ -119,7 +119,7 @@ def expire_waiting(gateway: Gateway) -> int:
     """End jobs that waited longer than their queue timeout."""
     at_us = gateway.clock.now_us()
     with gateway.database.read() as connection:
-        overdue_jobs = job_rows.overdue_waiting(connection, at_us, MOST_TIMEOUTS)
+        overdue_jobs = overdue_waiting(connection, at_us, MOST_TIMEOUTS)
     return sum(guarded(gateway, job, partial(_expire, gateway, job)) for job in overdue_jobs)
 
 
