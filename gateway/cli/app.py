@@ -91,7 +91,12 @@ def _print_version(wanted: bool) -> None:
 def common(
     url: Annotated[str | None, typer.Option(help="Gateway to talk to.")] = None,
     token_file: Annotated[Path | None, typer.Option(help="File with the token.")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds for one request.")] = 30.0,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds for one request.", metavar="SECONDS")
+    ] = 30.0,
+    no_color: Annotated[
+        bool, typer.Option("--no-color", help="No colours; so does NO_COLOR=1.")
+    ] = False,
     _version: Annotated[
         bool,
         typer.Option(
@@ -101,6 +106,7 @@ def common(
 ) -> None:
     """Take the options that stand before the command."""
     SESSION.url, SESSION.token_file, SESSION.timeout_seconds = url, token_file, timeout
+    SESSION.no_color = no_color
 
 
 def whoami() -> None:

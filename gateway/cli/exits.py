@@ -6,6 +6,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from gateway.cli.session import SESSION
 from gateway.cli.terminal import clean
 from gateway.errors import (
     Denied,
@@ -45,9 +46,17 @@ def exit_code(error: GatewayError) -> int:
 
 def tell(error: GatewayError) -> None:
     """Print an error on standard error."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = Console(
+        stderr=True,
+        highlight=False,
+        soft_wrap=True,
+        no_color=True if SESSION.no_color else None,
+    )
+    # The place has a line of its own; before the words it only makes them harder to read.
+    prefix = f"{error.pointer}: " if error.pointer.startswith("/") else ""
+    detail = error.detail.removeprefix(prefix)
     for label, style, words in (
-        ("error: ", "bold red", error.detail),
+        ("error: ", "bold red", detail),
         ("  at:      ", "", error.pointer),
         ("  value:   ", "", "" if error.value is None else str(error.value)),
         ("  allowed: ", "", ", ".join(error.allowed)),

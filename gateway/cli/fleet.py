@@ -41,8 +41,8 @@ NODE_COLUMNS: "list[Column[NodeView]]" = [
     Column("NAME", lambda node: node.name),
     Column("TYPE", lambda node: node.machine_type),
     Column("HEALTH", lambda node: node.health.value if node.is_present else "absent"),
-    Column("GPUS", lambda node: f"{node.gpus_free}/{node.gpus_total}", is_number=True),
-    Column("NICS", lambda node: f"{node.rdma_free}/{node.rdma_total}", is_number=True),
+    Column("GPUS FREE", lambda node: f"{node.gpus_free}/{node.gpus_total}", is_number=True),
+    Column("NICS FREE", lambda node: f"{node.rdma_free}/{node.rdma_total}", is_number=True),
     Column("CPU FREE", lambda node: cores(node.cpu_millis_free), is_number=True),
     Column("MEMORY FREE", lambda node: gibibytes(node.memory_bytes_free), is_number=True),
 ]
@@ -123,7 +123,7 @@ def device_app() -> typer.Typer:
     ) -> None:
         """Show one device."""
         device = client().devices.get(device_id)
-        show_one(device, labelled(device, DEVICE_COLUMNS), output)
+        show_one(device, labelled(device, DEVICE_COLUMNS), output, name="id")
 
     @app.command("map")
     def device_map(

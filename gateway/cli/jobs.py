@@ -105,7 +105,7 @@ def show(job: JobId, namespace: Namespace = None, output: Output = Format.TABLE)
     """Show one job: its state, attempts, nodes and devices."""
     handle = find(client(), job, namespace)
     view = handle.detail()
-    show_one(view, _job_lines(view), output)
+    show_one(view, _job_lines(view), output, name="id")
     if output is Format.TABLE:
         for place in handle.assignments():
             # Device names come from vendors' plugins; square brackets in one are no markup.

@@ -1,7 +1,7 @@
 """Prints views as a table, JSON, YAML, wide table or plain names."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gateway.cli import exits
+from gateway.cli.session import SESSION
 from gateway.cli.terminal import clean
 
 if TYPE_CHECKING:
@@ -52,13 +54,15 @@ STYLES = {
 
 DATA = frozenset({Format.JSON, Format.YAML})
 EMPTY = (None, "")
+BREAKS = {ord("\n"): " ", ord("\t"): " "}
+"""What would break a row of one line, and the blank in its place."""
 
 
 def console() -> Console:
     """Give the console for standard output."""
     # Made anew for each output: it keeps the stream and width that it finds. Highlighting would
     # colour numbers inside names.
-    return Console(highlight=False, soft_wrap=False)
+    return Console(highlight=False, soft_wrap=False, no_color=True if SESSION.no_color else None)
 
 
 def show_list(
@@ -69,8 +73,11 @@ def show_list(
         show_data(list(map(_plain, items)), form)
     elif form is Format.NAME:
         _show_names(items, name)
+    elif items:
+        _show_table(items, _shown(columns, form), form)
     else:
-        console().print(_table(items, _shown(columns, form)))
+        # On standard error, so that a script that counts lines counts none.
+        exits.say("nothing found")
 
 
 def _show_names(items: Sequence[Item], name: str) -> None:
@@ -84,13 +91,43 @@ def _shown(columns: Sequence[Column[Item]], form: Format) -> Sequence[Column[Ite
     return [column for column in columns if not column.is_wide]
 
 
+def _show_table(items: Sequence[Item], columns: Sequence[Column[Item]], form: Format) -> None:
+    screen = console()
+    if screen.is_terminal and form is Format.TABLE:
+        screen.print(_table(items, columns))
+        return
+    # A pipe has no width, and -o wide asks for everything: one line a row, nothing cut. Somebody
+    # may read by columns, so none is filled up with spaces at the end of a line.
+    for line in _lines(items, columns):
+        screen.print(line, soft_wrap=True)
+
+
 def _table(items: Sequence[Item], columns: Sequence[Column[Item]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column.title, justify="right" if column.is_number else "left")
+    for place, column in enumerate(columns):
+        # What is typed again and what is compared stays in one piece; other words may be folded,
+        # never cut.
+        table.add_column(
+            column.title,
+            justify="right" if column.is_number else "left",
+            overflow="fold",
+            no_wrap=column.is_number or place == 0,
+        )
     for item in items:
         table.add_row(*(_cell(column.value(item)) for column in columns))
     return table
+
+
+def _lines(items: Sequence[Item], columns: Sequence[Column[Item]]) -> Iterator[Text]:
+    rows = [[Text(column.title, style="bold") for column in columns]]
+    rows += [[_cell(column.value(item), BREAKS) for column in columns] for item in items]
+    widths = [max(cell.cell_len for cell in cells) for cells in zip(*rows, strict=True)]
+    for row in rows:
+        for cell, column, width in zip(row, columns, widths, strict=True):
+            cell.align("right" if column.is_number else "left", width)
+        line = Text("  ").join(row)
+        line.rstrip()
+        yield line
 
 
 def labelled(item: Item, columns: Sequence[Column[Item]]) -> list[tuple[str, object]]:
@@ -98,10 +135,15 @@ def labelled(item: Item, columns: Sequence[Column[Item]]) -> list[tuple[str, obj
     return [(column.title.lower(), column.value(item)) for column in columns]
 
 
-def show_one(item: "BaseModel", lines: Sequence[tuple[str, object]], form: Format) -> None:
-    """Print one thing as label and value, or as data."""
+def show_one(
+    item: "BaseModel", lines: Sequence[tuple[str, object]], form: Format, name: str = "name"
+) -> None:
+    """Print one thing as label and value, as data, or its field `name` alone."""
     if form in DATA:
         show_data(_plain(item), form)
+        return
+    if form is Format.NAME:
+        _show_names([item], name)
         return
     # Labels may stand twice (a queue's rows of use); a dict keeps one of each, which is enough
     # here.
@@ -127,8 +169,8 @@ def _plain(item: Any) -> object:
     return item.model_dump(mode="json") if hasattr(item, "model_dump") else item
 
 
-def _cell(value: object) -> Text:
+def _cell(value: object, breaks: dict[int, str] | None = None) -> Text:
     # A dash, since columns are split at spaces by awk and cut. Text and not markup, as names of
     # others may hold square brackets.
-    text = "-" if value in EMPTY else clean(str(value))
+    text = "-" if value in EMPTY else clean(str(value)).translate(breaks or {})
     return Text(text, style=STYLES.get(text, ""))

@@ -15,6 +15,7 @@ class Session:
     url: str | None = None
     token_file: Path | None = None
     timeout_seconds: float = 30.0
+    no_color: bool = False
     opened: "Client | None" = None
 
     def close(self) -> None:

@@ -113,7 +113,8 @@ def _plan(documents: Iterable[Any], said: dict[str, Any], output: Format) -> Non
             *plan_lines(answer),
             ("stored", "nothing (dry run)"),
         ]
-        show_one(answer, lines, output)
+        # What is not stored has no id to print alone.
+        show_one(answer, lines, Format.TABLE if output is Format.NAME else output)
 
 
 def plan_lines(answer: "PlanView") -> list[tuple[str, object]]:
