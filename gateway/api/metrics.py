@@ -22,6 +22,8 @@ from gateway.service.context import Gateway
 PREFIX = "training_gateway_"
 KEEP_SECONDS = 1.5
 """Scrapes within this time share one reading."""
+RESTS_PER_READING = 9
+"""With a million waiting jobs a reading takes seconds; scrapes get a tenth of the time at most."""
 Counts = Iterable[tuple[tuple[str, ...], float]]
 
 
@@ -34,6 +36,7 @@ class Metrics(Collector):
         self._lock = threading.Lock()
         self._kept: list[Metric] = []
         self._read_at = float("-inf")
+        self._took_seconds = 0.0
         # A registry of its own: the default one is global, and holds figures of the Python process.
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -50,11 +53,13 @@ class Metrics(Collector):
     def collect(self) -> Iterable[Metric]:
         """Give every family, read at most once in a while."""
         with self._lock:
-            if time.monotonic() - self._read_at > KEEP_SECONDS:
+            started = time.monotonic()
+            if started - self._read_at > max(KEEP_SECONDS, self._took_seconds * RESTS_PER_READING):
                 with self._gateway.database.read() as connection:
                     self._kept = [*_queue_figures(connection, self._gateway.clock.now_us())]
                     self._kept += [*_fleet_figures(connection), *self._own_figures(connection)]
                 self._read_at = time.monotonic()
+                self._took_seconds = self._read_at - started
             return self._kept
 
     def _own_figures(self, connection: Connection) -> Iterable[Metric]:
@@ -71,21 +76,20 @@ class Metrics(Collector):
 def _queue_figures(connection: Connection, now_us: int) -> Iterable[Metric]:
     by_state = count_by_state(connection)
     pending = {(queue,): n for (queue, state), n in by_state.items() if state == JobState.PENDING}
-    ages = {
-        (queue,): max(0, now_us - since) / 1_000_000
-        # Clocks of two replicas differ a little, and an age is never negative.
-        for queue, since in figures.oldest_pending(connection).items()
-    }
+    by_reason: dict[tuple[str, ...], int] = {}
+    ages: dict[tuple[str, ...], float] = {}
+    for each in figures.waiting(connection):
+        key = (each.queue, each.reason)
+        by_reason[key] = by_reason.get(key, 0) + each.number
+        if each.state == JobState.PENDING:
+            # Clocks of two replicas differ a little, and an age is never negative.
+            age = max(0, now_us - each.oldest_us) / 1_000_000
+            ages[each.queue,] = max(age, ages.get((each.queue,), 0))
     quota = ("owner_kind", "owner", "flavor", "resource")
     used = ("queue", "flavor", "resource")
     yield _gauge("pending", "Jobs that wait.", ("queue",), pending.items())
     yield _gauge("jobs", "Live jobs by state.", ("queue", "state"), by_state.items())
-    yield _gauge(
-        "unadmitted",
-        "Waiting jobs by reason.",
-        ("queue", "reason"),
-        figures.waiting_by_reason(connection).items(),
-    )
+    yield _gauge("unadmitted", "Waiting jobs by reason.", ("queue", "reason"), by_reason.items())
     yield _gauge(
         "oldest_pending_seconds", "Age of the longest waiting job.", ("queue",), ages.items()
     )

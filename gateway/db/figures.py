@@ -1,9 +1,11 @@
 """Counts for the metrics: each one statement over live rows or an index. Reads only."""
 
+from typing import NamedTuple
+
 from sqlalchemy import Connection, case, func, select
 
-from gateway.core.vocabulary import AttemptPhase, DeviceHealth, JobState
-from gateway.db.reasons import reason_now
+from gateway.core.vocabulary import AttemptPhase, DeviceHealth, JobState, Reason
+from gateway.db.reasons import with_reasons
 from gateway.db.tables import (
     attempts,
     charges,
@@ -17,25 +19,30 @@ from gateway.db.tables import (
 WAITING = (JobState.PENDING.value, JobState.HELD.value)
 
 
-def waiting_by_reason(connection: Connection) -> dict[tuple[str, str], int]:
-    """Give the number of waiting jobs by (queue, reason); no reason yet counts as NotReached."""
-    reason = func.coalesce(reason_now(), "NotReached")
+class Waiting(NamedTuple):
+    """Jobs of a queue that wait in one state for one reason."""
+
+    queue: str
+    state: str
+    reason: str
+    number: int
+    oldest_us: int
+    """When the first of them was submitted."""
+
+
+def waiting(connection: Connection) -> list[Waiting]:
+    """Give who waits where and why; no reason yet counts as NotReached."""
+    # One statement for all of it, since it reads everybody who waits.
+    everybody, reason_found = with_reasons()
+    reason = func.coalesce(reason_found, Reason.NOT_REACHED.value)
+    key = (jobs.c.queue, jobs.c.state, reason)
     statement = (
-        select(jobs.c.queue, reason, func.count())
+        select(*key, func.count(), func.min(jobs.c.submitted_us))
+        .select_from(everybody)
         .where(jobs.c.state.in_(WAITING))
-        .group_by(jobs.c.queue, reason)
+        .group_by(*key)
     )
-    return {(row[0], row[1]): row[2] for row in connection.execute(statement)}
-
-
-def oldest_pending(connection: Connection) -> dict[str, int]:
-    """Give when each queue's longest waiting job was submitted, in microseconds."""
-    statement = (
-        select(jobs.c.queue, func.min(jobs.c.submitted_us))
-        .where(jobs.c.state == JobState.PENDING)
-        .group_by(jobs.c.queue)
-    )
-    return {row[0]: row[1] for row in connection.execute(statement)}
+    return [Waiting._make(row) for row in connection.execute(statement)]
 
 
 def devices_by_state(connection: Connection) -> dict[tuple[str, str], int]:
