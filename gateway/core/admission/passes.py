@@ -49,9 +49,9 @@ def plan_pass(
         budget: candidates to try.
         most_admits: gangs that may be reserved before launches catch up.
     """
-    decided = decide(state, now_us, budget, most_admits)
+    decided, clock_us = decide(state, now_us, budget, most_admits), now_us
     now_us = state.now_us
-    telling = _Telling(state, decided, now_us)
+    telling = _Telling(state, decided, clock_us)
     return CyclePlan(
         serial=serial,
         admits=admits_of(state, decided),
@@ -67,10 +67,12 @@ def plan_pass(
 class _Telling:
     """Chooses whose reason is worked out, and remembers what was told."""
 
-    def __init__(self, state: State, decided: Decided, now_us: int) -> None:
+    def __init__(self, state: State, decided: Decided, clock_us: int) -> None:
         self.state = state
         self.decided = decided
-        self.now_us = now_us
+        self.now_us = now_us = state.now_us
+        # Not the state's instant, which stands still for as long as a clock was set back.
+        self.clock_us = clock_us
         self.untold = 0
         """Classes with something new to tell that this pass had no time for."""
         self._teller = ClassTeller(state, decided, now_us)
@@ -91,7 +93,7 @@ class _Telling:
             # Told anew means last in line for the next time.
             self.state.told.pop(key, None)
             self.state.told[key] = Told(
-                hold.reason, self.now_us, self.state.version, (ask.lacks_quota, ask.lacks_nodes)
+                hold.reason, self.clock_us, self.state.version, (ask.lacks_quota, ask.lacks_nodes)
             )
             if hold.reason in _PASSING:
                 self.state.fleeting.add(key)
@@ -174,7 +176,8 @@ class _Telling:
         return class_id in self._waiting[queue]
 
     def _is_old(self, told: Told) -> bool:
-        return self.now_us - told.at_us >= REFRESH_US
+        # What was told later than now was told before the clock was set back.
+        return not 0 <= self.clock_us - told.at_us < REFRESH_US
 
     def _is_passing(self, told: Told) -> bool:
         return told.reason in _PASSING

@@ -44,6 +44,7 @@ class Told(NamedTuple):
 
     reason: Reason
     at_us: int
+    """By the clock, which may be set back."""
     version: int
     """Of the state."""
     lacks: tuple[bool, bool]

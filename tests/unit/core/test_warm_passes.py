@@ -211,6 +211,18 @@ def test_a_reason_is_told_again_once_it_is_old_and_the_state_changed(site: Site)
     assert site.plan().class_holds == (), "nobody waits for an answer"
 
 
+def test_reasons_grow_old_on_a_clock_that_was_set_back(site: Site) -> None:
+    site.now_us += 100 * REFRESH_US
+    site.submit(1, a_gang(gpu=9))
+    site.plan()
+    site.now_us = NOW_US
+    for nodes in (2, 3):
+        site.mirror.apply(MirrorRows(nodes=(a_node(nodes),)))
+        assert len(site.plan().class_holds) == 1
+        assert site.plan().class_holds == ()
+        site.now_us += REFRESH_US
+
+
 def test_a_clock_that_is_set_back_takes_nothing_back(site: Site) -> None:
     budget = Budget(gpu_seconds=81, window_seconds=3600)
     site.define(Queue(name="q", budget=budget))
