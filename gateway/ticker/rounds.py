@@ -74,6 +74,8 @@ class Rounds:
         return self.gateway.leadership.epoch is not None
 
     def _cycle(self) -> None:
+        # A cycle that fails is made again at the steady pace, and not at once, again and again.
+        self.due_us = None
         for _ in range(MOST_CYCLES_AT_ONCE):
             outcome = run_cycle(self.gateway)
             self.due_us = outcome.next_wake_at_us if outcome else None

@@ -19,7 +19,8 @@ from gateway.errors import (
     StaleLeader,
     Unavailable,
 )
-from gateway.service.context import Leadership
+from gateway.schemas.base import instant
+from gateway.service.context import Gateway, Leadership
 from gateway.service.leading import keep_leading
 from gateway.settings import Settings
 from gateway.ticker import Ticker
@@ -137,6 +138,27 @@ def test_a_failure_leaves_the_time_of_the_last_good_end_alone(world: World) -> N
     rounds.cycle()
     assert rounds.pulses["cycle"].ended_at > good
     assert rounds.pulses["cycle"].failures == 0
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_a_cycle_that_was_due_and_failed_waits_for_the_steady_pace(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, is_lost: bool
+) -> None:
+    ticker, due_us = Ticker(world.gateway), world.gateway.clock.now_us() + 5_000_000
+    world.submit(not_before_at=instant(due_us).isoformat())
+    ticker.rounds.cycle()
+    assert not ticker._is_due()
+    world.clock.advance(5)
+    assert ticker._is_due()
+
+    def fail(gateway: Gateway) -> None:
+        raise StaleLeader("gone", hint="") if is_lost else DatabaseUnavailable("gone", hint="")
+
+    monkeypatch.setattr("gateway.ticker.rounds.run_cycle", fail)
+    ticker.rounds.cycle()
+
+    # Else it would be tried fifty times a second for as long as the failure lasts.
+    assert not ticker._is_due()
 
 
 def test_an_end_of_the_program_is_not_swallowed_and_frees_the_way(world: World) -> None:
