@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,6 +23,7 @@ from gateway.cli import (
     sharing,
     submitting,
 )
+from gateway.cli.layout import Heading, Sections, keep_examples
 from gateway.cli.session import SESSION, client
 from gateway.errors import GatewayError, InvalidInput
 
@@ -51,10 +52,12 @@ JOB_COMMANDS: tuple[Callable[..., None], ...] = (
 
 
 def build() -> typer.Typer:
-    """Give the whole command line."""
+    """Give the whole command line, in the order in which help lists it."""
     app = typer.Typer(
         name="gateway",
+        cls=Sections,
         no_args_is_help=True,
+        context_settings={"help_option_names": ["--help", "-h"]},
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         help="Queue PyTorchJobs fairly, and start each gang on devices reserved before launch.",
@@ -62,23 +65,39 @@ def build() -> typer.Typer:
     )
     app.callback()(common)
     for command in JOB_COMMANDS:
-        app.command(command.__name__)(command)
-    app.add_typer(queues.queue_app(), name="queue")
-    app.add_typer(cohorts.cohort_app(), name="cohort")
-    app.add_typer(flavors.flavor_app(), name="flavor")
-    app.add_typer(priority_classes.priority_class_app(), name="priority-class")
-    for name, command in (
-        ("apply", configuration.apply),
-        ("export", configuration.export),
-        ("share", sharing.share),
-        ("whoami", whoami),
-        ("completion", completion),
-    ):
-        app.command(name)(command)
-    app.add_typer(fleet.node_app(), name="node")
-    app.add_typer(fleet.device_app(), name="device")
-    server.register(app)
+        app.command(command.__name__, rich_help_panel=Heading.JOBS)(command)
+    _add_admin_commands(app)
+    server.register(app, Heading.SERVERS)
+    for other in (whoami, completion):
+        app.command(other.__name__, rich_help_panel=Heading.OTHER)(other)
     return app
+
+
+def _add_admin_commands(app: typer.Typer) -> None:
+    for name, group in (
+        ("queue", queues.queue_app()),
+        ("cohort", cohorts.cohort_app()),
+        ("flavor", flavors.flavor_app()),
+        ("priority-class", priority_classes.priority_class_app()),
+    ):
+        app.add_typer(group, name=name, rich_help_panel=Heading.SHARING)
+    for command in (sharing.share, configuration.apply, configuration.export):
+        app.command(command.__name__, rich_help_panel=Heading.SHARING)(command)
+    app.add_typer(fleet.node_app(), name="node", rich_help_panel=Heading.FLEET)
+    app.add_typer(fleet.device_app(), name="device", rich_help_panel=Heading.FLEET)
+
+
+def command_line() -> Any:
+    """Give the whole command line, ready to run."""
+    command: Any = typer.main.get_command(build())
+    keep_examples(command)
+    # `completion` prints the scripts; these two options offer the same once more.
+    command.params = [
+        option
+        for option in command.params
+        if option.name not in {"install_completion", "show_completion"}
+    ]
+    return command
 
 
 def _print_version(wanted: bool) -> None:
@@ -89,8 +108,10 @@ def _print_version(wanted: bool) -> None:
 
 
 def common(
-    url: Annotated[str | None, typer.Option(help="Gateway to talk to.")] = None,
-    token_file: Annotated[Path | None, typer.Option(help="File with the token.")] = None,
+    url: Annotated[str | None, typer.Option(help="Gateway to talk to.", metavar="URL")] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="File with the token.", metavar="FILE")
+    ] = None,
     timeout: Annotated[
         float, typer.Option(help="Seconds for one request.", metavar="SECONDS")
     ] = 30.0,
@@ -110,17 +131,24 @@ def common(
 
 
 def whoami() -> None:
-    """Say who the gateway thinks you are."""
+    """Say who the gateway thinks you are.
+
+    Example:
+      gateway whoami
+    """
     me = client().whoami()
     exits.say(f"{me.name}, {me.role.value}, namespaces: {', '.join(me.namespaces)}")
 
 
 def completion(
-    shell: Annotated[str, typer.Argument(help="bash, zsh or fish.")] = "bash",
+    shell: Annotated[str, typer.Argument(help="bash, zsh or fish.", metavar="SHELL")] = "bash",
 ) -> None:
-    """Print a completion script.
+    """Print a completion script for your shell.
 
-    Example: source <(gateway completion bash)
+    Examples:
+      source <(gateway completion bash)
+      source <(gateway completion zsh)
+      gateway completion fish > ~/.config/fish/completions/gateway.fish
     """
     if shell not in SHELLS:
         raise InvalidInput(
@@ -132,16 +160,15 @@ def completion(
         )
     os.environ[COMPLETE_VARIABLE] = f"source_{shell}"
     try:
-        typer.main.get_command(build()).main([], prog_name="gateway")
+        command_line().main([], prog_name="gateway")
     finally:
         del os.environ[COMPLETE_VARIABLE]
 
 
 def run(arguments: list[str]) -> int:
     """Run one command and give its exit code."""
-    command = typer.main.get_command(build())
     try:
-        command.main(arguments, prog_name="gateway")
+        command_line().main(arguments, prog_name="gateway")
     except GatewayError as error:
         exits.tell(error)
         return exits.exit_code(error)

@@ -37,12 +37,20 @@ def cohort_app() -> typer.Typer:
 
 
 def list_cohorts(output: Output = Format.TABLE) -> None:
-    """List cohorts."""
+    """List cohorts.
+
+    Example:
+      gateway cohort ls
+    """
     show_list(client().cohorts.list(), COHORT_COLUMNS, output, name="name")
 
 
 def show_cohort(name: Name, output: Output = Format.TABLE) -> None:
-    """Show one cohort."""
+    """Show one cohort.
+
+    Example:
+      gateway cohort show lab
+    """
     cohort = client().cohorts.get(name)
     changes = [("change", change_words(change)) for change in cohort.changes]
     show_one(cohort, [*labelled(cohort, COHORT_COLUMNS), *changes], output)
@@ -50,12 +58,19 @@ def show_cohort(name: Name, output: Output = Format.TABLE) -> None:
 
 def create_cohort(
     name: Name,
-    parent: Annotated[str | None, typer.Option(help="Cohort above.")] = None,
+    parent: Annotated[str | None, typer.Option(help="Cohort above.", metavar="COHORT")] = None,
     weight: Weight = None,
     quota: Quotas = None,
     change: Changes = None,
 ) -> None:
-    """Create a cohort, whose children lend unused quota to each other."""
+    """Create a cohort, whose children lend to each other.
+
+    What a child does not use of its quota, its siblings may.
+
+    Examples:
+      gateway cohort create lab --quota default/gpu=64
+      gateway cohort create vision --parent lab --weight 2
+    """
     spec = {"name": name, **_spec(parent, weight, quota, change)}
     client().cohorts.create(checked("CohortSpec", spec))
     exits.say(f"cohort {name} created")
@@ -63,18 +78,28 @@ def create_cohort(
 
 def change_cohort(
     name: Name,
-    parent: Annotated[str | None, typer.Option(help="Cohort above.")] = None,
+    parent: Annotated[str | None, typer.Option(help="Cohort above.", metavar="COHORT")] = None,
     weight: Weight = None,
     quota: Quotas = None,
     change: Changes = None,
 ) -> None:
-    """Change what is named."""
+    """Change what is named.
+
+    Rows of quota and changes replace all such rows.
+
+    Example:
+      gateway cohort set vision --weight 3
+    """
     update(client().cohorts, "CohortSpec", name, _spec(parent, weight, quota, change))
     exits.say(f"cohort {name} changed")
 
 
 def delete_cohort(name: Name) -> None:
-    """Delete a cohort without children."""
+    """Delete a cohort without children.
+
+    Example:
+      gateway cohort delete vision
+    """
     client().cohorts.delete(name)
     exits.say(f"cohort {name} deleted")
 

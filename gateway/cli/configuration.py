@@ -14,17 +14,26 @@ from gateway.errors import GatewayError, MalformedBody, NotFound
 
 
 def apply(
-    file: Annotated[Path, typer.Option("--file", "-f", help="File or folder; - reads input.")],
+    file: Annotated[
+        Path, typer.Option("--file", "-f", help="File or folder; - reads input.", metavar="FILE")
+    ],
     dry_run: DryRun = False,
 ) -> None:
-    """Create and change queues, cohorts and flavors to be as a file says; all or nothing.
+    """Make definitions be as a file says; all or nothing.
 
-    Example: gateway export > config.yaml; edit it; gateway apply -f config.yaml --dry-run
+    What the file does not name stays as it is.
+
+    Examples:
+      gateway apply -f config.yaml --dry-run
+      gateway apply -f config/
+      gateway export | sed s/gpu=16/gpu=32/ | gateway apply -f -
     """
-    for change in client().definitions.apply(
-        checked("DefinitionSet", _read(file)), dry_run=dry_run
-    ):
+    wanted = checked("DefinitionSet", _read(file))
+    changes = client().definitions.apply(wanted, dry_run=dry_run)
+    for change in changes:
         exits.say(("would " if dry_run else "") + change)
+    if not changes:
+        exits.say("nothing to change")
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -83,6 +92,10 @@ def _merge(merged: dict[str, Any], document: Any) -> None:
 
 
 def export(output: Output = Format.YAML) -> None:
-    """Print queues, cohorts and flavors in the form that `apply` takes."""
+    """Print all definitions in the form that apply takes.
+
+    Example:
+      gateway export > config.yaml
+    """
     found = client().definitions.export().model_dump(mode="json", exclude_none=True)
     show_data(found, Format.JSON if output is Format.JSON else Format.YAML)

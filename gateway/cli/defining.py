@@ -9,8 +9,8 @@ from gateway.errors import InvalidInput
 
 LONGEST_NUMBER = 18
 """Digits that surely fit into 64 bits."""
-Name = Annotated[str, typer.Argument(metavar="NAME")]
-Weight = Annotated[int | None, typer.Option(min=0, help="Weight of its share.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Its name.")]
+Weight = Annotated[int | None, typer.Option(min=0, help="Weight of its share.", metavar="N")]
 Quotas = Annotated[
     list[str] | None,
     typer.Option(
@@ -102,6 +102,8 @@ def checked(kind: str, values: dict[str, Any]) -> Any:
 
 def update(resource: Any, kind: str, name: str, changes: dict[str, Any]) -> None:
     """Read, change what is named, and write back unless somebody was faster."""
+    if not changes:
+        raise typer.BadParameter("give at least one option that says what to change")
     current = resource.get(name)
     # The version read here goes along: what somebody changes in between is refused, not lost.
     spec = current.model_dump(mode="json", exclude=set(VIEW_ONLY))

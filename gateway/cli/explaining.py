@@ -13,7 +13,14 @@ if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
 
 
 def explain(job: JobId, namespace: Namespace = None, output: Output = Format.TABLE) -> None:
-    """Say why a job waits: every cause with counts, the quota path, and what would unblock it."""
+    """Say why a job waits, and what would let it start.
+
+    Every cause with its counts, the quota path, the place in the queue, and what would unblock it.
+
+    Examples:
+      gateway explain train
+      gateway explain train -o json
+    """
     answer = find(client(), job, namespace).explain()
     if output is not Format.TABLE:
         show_data(answer.model_dump(mode="json"), output)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
     from gateway.schemas.definitions import FlavorView
 
 Labels = Annotated[
-    list[str] | None, typer.Option("--label", help="KEY=VALUE of its nodes; again for more.")
+    list[str] | None,
+    typer.Option("--label", help="Of its nodes; again for more.", metavar="KEY=VALUE"),
 ]
 FLAVOR_COLUMNS: "list[Column[FlavorView]]" = [
     Column("NAME", lambda flavor: flavor.name),
@@ -39,25 +40,41 @@ def flavor_app() -> typer.Typer:
 
 
 def list_flavors(output: Output = Format.TABLE) -> None:
-    """List flavors."""
+    """List flavors.
+
+    Example:
+      gateway flavor ls
+    """
     show_list(client().flavors.list(), FLAVOR_COLUMNS, output, name="name")
 
 
 def show_flavor(name: Name, output: Output = Format.TABLE) -> None:
-    """Show one flavor."""
+    """Show one flavor.
+
+    Example:
+      gateway flavor show h100
+    """
     flavor = client().flavors.get(name)
     show_one(flavor, labelled(flavor, FLAVOR_COLUMNS), output)
 
 
 def create_flavor(name: Name, label: Labels = None) -> None:
-    """Create a flavor: a kind of node by labels."""
+    """Create a flavor: a kind of node by labels.
+
+    Example:
+      gateway flavor create h100 --label gpu=h100
+    """
     spec = {"name": name, "node_labels": _pairs(label or [])}
     client().flavors.create(checked("FlavorSpec", spec))
     exits.say(f"flavor {name} created")
 
 
 def change_flavor(name: Name, label: Labels = None) -> None:
-    """Replace a flavor's labels."""
+    """Replace a flavor's labels.
+
+    Example:
+      gateway flavor set h100 --label gpu=h100 --label pool=training
+    """
     # A flavor without labels is every node: that must not come of an option left out.
     if not label:
         raise typer.BadParameter("give --label KEY=VALUE; all labels are replaced")
@@ -66,7 +83,11 @@ def change_flavor(name: Name, label: Labels = None) -> None:
 
 
 def delete_flavor(name: Name) -> None:
-    """Delete a flavor that no quota names."""
+    """Delete a flavor that no quota names.
+
+    Example:
+      gateway flavor delete h100
+    """
     client().flavors.delete(name)
     exits.say(f"flavor {name} deleted")
 

@@ -68,16 +68,24 @@ COLOURS = ("green", "cyan", "magenta", "yellow", "blue", "bright_red")
 def node_app() -> typer.Typer:
     """Give the commands below `gateway node`."""
     app = typer.Typer(no_args_is_help=True, help="Nodes: ls, show, cordon, uncordon.")
-    name_argument = typer.Argument(metavar="NODE")
+    name_argument = typer.Argument(metavar="NODE", help="Its name.")
 
     @app.command("ls")
     def ls(output: Output = Format.TABLE) -> None:
-        """List nodes."""
+        """List nodes.
+
+        Example:
+          gateway node ls
+        """
         show_list(list(client().nodes.list()), NODE_COLUMNS, output, name="name")
 
     @app.command("show")
     def show(name: Annotated[str, name_argument], output: Output = Format.TABLE) -> None:
-        """Show one node and its devices."""
+        """Show one node and its devices.
+
+        Example:
+          gateway node show dgx-h100-0
+        """
         connection = client()
         node = connection.nodes.get(name)
         show_one(node, labelled(node, NODE_COLUMNS), output)
@@ -87,15 +95,23 @@ def node_app() -> typer.Typer:
     @app.command("cordon")
     def cordon(
         name: Annotated[str, name_argument],
-        reason: Annotated[str, typer.Option(help="Why; shown in explain.")] = "",
+        reason: Annotated[str, typer.Option(help="Why; shown in explain.", metavar="TEXT")] = "",
     ) -> None:
-        """Admit nothing more onto a node; what runs goes on."""
+        """Admit nothing more onto a node; what runs goes on.
+
+        Example:
+          gateway node cordon dgx-h100-0 --reason "fan replaced until Friday"
+        """
         node = client().nodes.cordon(name, reason)
         exits.say(f"node {node.name}: {node.health.value}")
 
     @app.command("uncordon")
     def uncordon(name: Annotated[str, name_argument]) -> None:
-        """Admit onto a node again."""
+        """Admit onto a node again.
+
+        Example:
+          gateway node uncordon dgx-h100-0
+        """
         node = client().nodes.uncordon(name)
         exits.say(f"node {node.name}: {node.health.value}")
 
@@ -105,23 +121,34 @@ def node_app() -> typer.Typer:
 def device_app() -> typer.Typer:
     """Give the commands below `gateway device`."""
     app = typer.Typer(no_args_is_help=True, help="Devices: ls, show, map.")
-    node_option = typer.Option("--node", help="Only this node.")
+    node_option = typer.Option("--node", help="Only this node.", metavar="NODE")
 
     @app.command("ls")
     def ls(
         node: Annotated[str | None, node_option] = None,
-        kind: Annotated[DeviceKind | None, typer.Option(help="gpu or rdma.")] = None,
+        kind: Annotated[DeviceKind | None, typer.Option(help="Only this kind.")] = None,
         output: Output = Format.TABLE,
     ) -> None:
-        """List devices and who holds them."""
+        """List devices and who holds them.
+
+        Example:
+          gateway device ls --node dgx-h100-0 --kind gpu -o wide
+        """
         found = client().devices.list(node=node, kind=kind.value if kind else None)
         show_list(list(found), DEVICE_COLUMNS, output)
 
     @app.command("show")
     def show(
-        device_id: Annotated[int, typer.Argument(metavar="ID")], output: Output = Format.TABLE
+        device_id: Annotated[
+            int, typer.Argument(metavar="ID", help="As `gateway device ls` shows it.")
+        ],
+        output: Output = Format.TABLE,
     ) -> None:
-        """Show one device."""
+        """Show one device.
+
+        Example:
+          gateway device show 7
+        """
         device = client().devices.get(device_id)
         show_one(device, labelled(device, DEVICE_COLUMNS), output, name="id")
 
@@ -129,7 +156,14 @@ def device_app() -> typer.Typer:
     def device_map(
         node: Annotated[str | None, node_option] = None, output: Output = Format.TABLE
     ) -> None:
-        """Draw nodes by GPU and NIC cells: a letter for each job that holds some."""
+        """Draw who holds which GPU and NIC.
+
+        A line for each node, a cell for each device, a letter for each job.
+
+        Examples:
+          gateway device map
+          gateway device map --node dgx-h100-0
+        """
         devices = list(client().devices.list(node=node))
         if output is not Format.TABLE:
             show_data([device.model_dump(mode="json") for device in devices], output)

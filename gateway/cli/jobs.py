@@ -78,17 +78,25 @@ def _starting_with(connection: "Client", job: str, where: dict[str, Any]) -> "Jo
 
 
 def ls(
-    state: Annotated[list[str] | None, typer.Option("--state", help="Only these states.")] = None,
-    queue: Annotated[str | None, typer.Option(help="Only this queue.")] = None,
-    user: Annotated[str | None, typer.Option(help="Only this user's.")] = None,
-    reason: Annotated[str | None, typer.Option(help="Only with this reason.")] = None,
+    state: Annotated[
+        list[str] | None,
+        typer.Option("--state", help="Only this state; again for more.", metavar="STATE"),
+    ] = None,
+    queue: Annotated[str | None, typer.Option(help="Only this queue.", metavar="QUEUE")] = None,
+    user: Annotated[str | None, typer.Option(help="Only this user's.", metavar="USER")] = None,
+    reason: Annotated[
+        str | None, typer.Option(help="Only with this reason.", metavar="REASON")
+    ] = None,
     namespace: Namespace = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most jobs to show.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Most jobs to show.", metavar="N")] = 50,
     output: Output = Format.TABLE,
 ) -> None:
     """List jobs, newest first.
 
-    Example: gateway ls --state pending --queue research -o wide
+    Examples:
+      gateway ls --state pending --state held --queue research
+      gateway ls --reason OverQuota -o wide
+      gateway ls --user anna -o name | xargs gateway cancel
     """
     wanted = given(
         state=",".join(state or ()) or None,
@@ -102,7 +110,12 @@ def ls(
 
 
 def show(job: JobId, namespace: Namespace = None, output: Output = Format.TABLE) -> None:
-    """Show one job: its state, attempts, nodes and devices."""
+    """Show one job: its state, nodes and devices.
+
+    Examples:
+      gateway show train
+      gateway show train -n team-a -o yaml
+    """
     handle = find(client(), job, namespace)
     view = handle.detail()
     show_one(view, _job_lines(view), output, name="id")
@@ -149,11 +162,18 @@ EVENT_COLUMNS: "list[Column[EventView]]" = [
 
 
 def events(
-    job: Annotated[str | None, typer.Argument(help="Job id or name; all jobs without.")] = None,
+    job: Annotated[
+        str | None, typer.Argument(help="Job id or name; everything without.", metavar="JOB")
+    ] = None,
     namespace: Namespace = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Show what happened, oldest first."""
+    """Show what happened, oldest first.
+
+    Examples:
+      gateway events train
+      gateway events -o json
+    """
     connection = client()
     found = connection.events() if job is None else find(connection, job, namespace).events()
     show_list(list(found), EVENT_COLUMNS, output)
@@ -161,13 +181,20 @@ def events(
 
 def logs(
     job: JobId,
-    rank: Annotated[int, typer.Option(min=0, help="Rank; the Master is 0.")] = 0,
+    rank: Annotated[int, typer.Option(min=0, help="Rank; the Master is 0.", metavar="N")] = 0,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until it ends.")] = False,
-    tail: Annotated[int | None, typer.Option(min=1, help="Only the last lines.")] = None,
-    attempt: Annotated[int, typer.Option(min=0, help="Attempt; 0 is the last.")] = 0,
+    tail: Annotated[
+        int | None, typer.Option(min=1, help="Only the last lines.", metavar="N")
+    ] = None,
+    attempt: Annotated[int, typer.Option(min=0, help="Attempt; 0 is the last.", metavar="N")] = 0,
     namespace: Namespace = None,
 ) -> None:
-    """Print the lines of one rank."""
+    """Print the lines of one rank.
+
+    Examples:
+      gateway logs train -f
+      gateway logs train --rank 3 --tail 50 --attempt 1
+    """
     handle = find(client(), job, namespace)
     with detaching("detached; the job goes on"):
         print_lines(handle.logs(rank, follow=follow, tail=tail, attempt=attempt or None))
@@ -183,12 +210,24 @@ def print_lines(lines: Iterable[str]) -> None:
 def wait(
     job: JobId,
     status: Annotated[
-        list[str] | None, typer.Option("--for", help="States to wait for; the end otherwise.")
+        list[str] | None,
+        typer.Option(
+            "--for", help="State to wait for, or success; again for more.", metavar="STATE"
+        ),
     ] = None,
-    timeout: Annotated[float | None, typer.Option(help="Seconds; for ever otherwise.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="For ever otherwise.", metavar="SECONDS")
+    ] = None,
     namespace: Namespace = None,
 ) -> None:
-    """Wait for a job; exit code 0 when it succeeded, 1 when it failed, 124 when time ran out."""
+    """Wait for a job to end, or to come to a state.
+
+    The exit code is 0 when it succeeded, 1 when it failed, 124 when time ran out.
+
+    Examples:
+      gateway wait train && gateway submit next.yaml
+      gateway wait train --for running --timeout 600
+    """
     handle = find(client(), job, namespace)
     # Unhandled, Ctrl-C would leave it open whether the job was cancelled too.
     with detaching(f"detached; the job goes on: gateway wait {handle.id}"):
@@ -197,22 +236,43 @@ def wait(
 
 
 def cancel(jobs: JobIds, namespace: Namespace = None, dry_run: DryRun = False) -> None:
-    """Cancel jobs; their devices come back once their pods are gone."""
+    """Cancel jobs.
+
+    Their devices come back once their pods are gone.
+
+    Examples:
+      gateway cancel train
+      gateway ls --queue research -o name | xargs gateway cancel --dry-run
+    """
     _each("cancel", jobs, namespace, dry_run=dry_run)
 
 
 def hold(jobs: JobIds, namespace: Namespace = None, dry_run: DryRun = False) -> None:
-    """Keep pending jobs from being considered."""
+    """Keep pending jobs from being considered.
+
+    Example:
+      gateway hold train
+    """
     _each("hold", jobs, namespace, dry_run=dry_run)
 
 
 def release(jobs: JobIds, namespace: Namespace = None, dry_run: DryRun = False) -> None:
-    """Let held jobs be considered again."""
+    """Let held jobs be considered again.
+
+    Example:
+      gateway release train
+    """
     _each("release", jobs, namespace, dry_run=dry_run)
 
 
 def requeue(jobs: JobIds, namespace: Namespace = None, dry_run: DryRun = False) -> None:
-    """Stop the present attempt and wait again, with the old submit time."""
+    """Stop the present attempt and wait again.
+
+    The job keeps its submit time, and so its place among equals.
+
+    Example:
+      gateway requeue train
+    """
     _each("requeue", jobs, namespace, dry_run=dry_run)
 
 
@@ -235,14 +295,25 @@ def _done(verb: str, handle: "JobHandle") -> str:
 def reprioritise(
     job: JobId,
     priority: Annotated[
-        int | None, typer.Argument(help="New priority; higher runs sooner inside the queue.")
+        int | None,
+        typer.Argument(
+            help="New priority; higher runs sooner inside the queue.", metavar="PRIORITY"
+        ),
     ] = None,
     priority_class: Annotated[
-        str | None, typer.Option("--class", help="New priority class; empty for none.")
+        str | None,
+        typer.Option("--class", help="New priority class; empty for none.", metavar="CLASS"),
     ] = None,
     namespace: Namespace = None,
 ) -> None:
-    """Change a waiting job's priority inside its queue, or its class across queues."""
+    """Change a waiting job's priority or class.
+
+    A priority counts inside the queue, a class across queues.
+
+    Examples:
+      gateway reprioritise train 10
+      gateway reprioritise train --class urgent
+    """
     if priority is None and priority_class is None:
         raise typer.BadParameter("give PRIORITY, --class, or both")
     found = find(client(), job, namespace)

@@ -9,9 +9,10 @@ import typer
 from gateway.cli import exits
 from gateway.cli.output import Format
 
-Output = Annotated[Format, typer.Option("--output", "-o", help="table, wide, json, yaml or name.")]
+Output = Annotated[Format, typer.Option("--output", "-o", help="Form of the answer.")]
 Namespace = Annotated[
-    str | None, typer.Option("--namespace", "-n", help="Namespace; for names and lists.")
+    str | None,
+    typer.Option("--namespace", "-n", help="Namespace; for names and lists.", metavar="NAMESPACE"),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check only; change nothing.")]
 

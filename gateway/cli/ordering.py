@@ -48,12 +48,18 @@ _LAST: "list[Column[OrderEntry]]" = [
 
 def order(
     name: Name,
-    limit: Annotated[int, typer.Option(min=1, max=500, help="Most jobs to show.")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, max=500, help="Most jobs to show.", metavar="N")
+    ] = 50,
     output: Output = Format.TABLE,
 ) -> None:
-    """Show who comes when, and why: every term of the order, first those who come next.
+    """Show who of a queue comes when, and why.
 
-    Example: gateway queue order research -o wide
+    Every term of the order, first those who come next.
+
+    Examples:
+      gateway queue order research
+      gateway queue order research -o wide | grep OverCap
     """
     page = client().queues.order(name, limit=limit)
     if output in {Format.JSON, Format.YAML}:
@@ -70,13 +76,19 @@ def order(
 def top(
     job: JobId,
     serial: Annotated[
-        int | None, typer.Option("--list", help="Number of the list that was looked at.")
+        int | None,
+        typer.Option("--list", help="Number of the list that was looked at.", metavar="N"),
     ] = None,
     namespace: Namespace = None,
 ) -> None:
-    """Put a waiting job first in its queue, by the smallest change of its priority; for admins.
+    """Put a waiting job first in its queue; for admins.
 
-    With --list, only if nobody has come, left or overtaken since that list was shown.
+    By the smallest change of its priority. With --list, only if nobody has come, left or overtaken
+    since that list was shown.
+
+    Examples:
+      gateway top train
+      gateway top train --list 243927366461433
     """
     handle = find(client(), job, namespace).top(list_serial=serial)
     exits.say(f"{handle.name}: priority {handle.view.priority}, first of {handle.view.queue}")

@@ -13,7 +13,9 @@ from gateway.cli.session import client
 if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
     from gateway.schemas.definitions import PriorityClassView
 
-Value = Annotated[int, typer.Argument(help="Higher runs sooner, across queues too.")]
+Value = Annotated[
+    int, typer.Argument(help="Higher runs sooner, across queues too.", metavar="VALUE")
+]
 CLASS_COLUMNS: "list[Column[PriorityClassView]]" = [
     Column("NAME", lambda level: level.name),
     Column("VALUE", lambda level: level.value, is_number=True),
@@ -36,20 +38,31 @@ def priority_class_app() -> typer.Typer:
 
 
 def list_classes(output: Output = Format.TABLE) -> None:
-    """List priority classes."""
+    """List priority classes.
+
+    Example:
+      gateway priority-class ls
+    """
     show_list(client().priority_classes.list(), CLASS_COLUMNS, output, name="name")
 
 
 def show_class(name: Name, output: Output = Format.TABLE) -> None:
-    """Show one priority class."""
+    """Show one priority class.
+
+    Example:
+      gateway priority-class show urgent
+    """
     level = client().priority_classes.get(name)
     show_one(level, labelled(level, CLASS_COLUMNS), output)
 
 
 def create_class(name: Name, value: Value) -> None:
-    """Create a priority class; queues allow it by --priority-class.
+    """Create a priority class.
 
-    Example: gateway priority-class create urgent 100
+    Queues allow it by their option --priority-class.
+
+    Example:
+      gateway priority-class create urgent 100
     """
     # Checked here, so that a value out of range costs no request.
     spec = {"name": name, "value": value}
@@ -58,12 +71,22 @@ def create_class(name: Name, value: Value) -> None:
 
 
 def change_class(name: Name, value: Value) -> None:
-    """Give a class another value, for jobs that wait already too."""
+    """Give a class another value.
+
+    It counts for jobs that wait already, too.
+
+    Example:
+      gateway priority-class set urgent 200
+    """
     update(client().priority_classes, "PriorityClassSpec", name, {"value": value})
     exits.say(f"priority class {name} changed")
 
 
 def delete_class(name: Name) -> None:
-    """Delete a class that no queue allows and no live job has."""
+    """Delete a class that no queue allows and no live job has.
+
+    Example:
+      gateway priority-class delete urgent
+    """
     client().priority_classes.delete(name)
     exits.say(f"priority class {name} deleted")

@@ -31,6 +31,27 @@ from gateway.cli.session import client
 if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
     from gateway.schemas.definitions import QueueView
 
+Cohort = Annotated[
+    str | None, typer.Option("--cohort", help="Cohort it belongs to.", metavar="COHORT")
+]
+Submitters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--namespace", help="Who may submit, * for all; again for more.", metavar="NAMESPACE"
+    ),
+]
+DefaultFor = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--default-for",
+        help="Its jobs come here unless they say otherwise; again for more.",
+        metavar="NAMESPACE",
+    ),
+]
+Preferred = Annotated[
+    list[str] | None,
+    typer.Option("--flavor", help="In order of preference; again for more.", metavar="FLAVOR"),
+]
 QUEUE_COLUMNS: "list[Column[QueueView]]" = [
     Column("NAME", lambda queue: queue.name),
     Column("COHORT", lambda queue: queue.cohort or ""),
@@ -40,13 +61,17 @@ QUEUE_COLUMNS: "list[Column[QueueView]]" = [
     Column("HELD", lambda queue: queue.held, is_number=True),
     Column("ACTIVE", lambda queue: queue.active, is_number=True),
     Column("QUOTA", lambda queue: quota_words(queue.quotas)),
+    Column("ORDER", lambda queue: queue.order, is_wide=True),
+    Column("BLOCKING", lambda queue: queue.blocking.value, is_wide=True),
     Column("NAMESPACES", lambda queue: ",".join(queue.namespaces), is_wide=True),
 ]
 
 
 def queue_app() -> typer.Typer:
     """Give the commands below `gateway queue`."""
-    app = typer.Typer(no_args_is_help=True, help="Queues: ls, show, order, create, set, delete.")
+    app = typer.Typer(
+        no_args_is_help=True, help="Queues: ls, show, create, set, order, pause, resume, delete."
+    )
     for name, command in (
         ("ls", list_queues),
         ("show", show_queue),
@@ -62,24 +87,32 @@ def queue_app() -> typer.Typer:
 
 
 def list_queues(output: Output = Format.TABLE) -> None:
-    """List queues."""
+    """List queues.
+
+    Example:
+      gateway queue ls -o wide
+    """
     show_list(client().queues.list(), QUEUE_COLUMNS, output, name="name")
 
 
 def show_queue(name: Name, output: Output = Format.TABLE) -> None:
-    """Show one queue with its use."""
+    """Show one queue with its rules and its use.
+
+    Example:
+      gateway queue show research
+    """
     queue = client().queues.get(name)
     show_one(queue, _queue_lines(queue), output)
 
 
 def create_queue(
     name: Name,
-    cohort: Annotated[str | None, typer.Option(help="Cohort it belongs to.")] = None,
+    cohort: Cohort = None,
     weight: Weight = None,
     quota: Quotas = None,
-    namespace: Annotated[list[str] | None, typer.Option(help="Who may submit.")] = None,
-    default_for: Annotated[list[str] | None, typer.Option(help="Default queue of.")] = None,
-    flavor: Annotated[list[str] | None, typer.Option(help="In order of preference.")] = None,
+    namespace: Submitters = None,
+    default_for: DefaultFor = None,
+    flavor: Preferred = None,
     order: Order = None,
     ageing: AgeingWords = None,
     blocking: BlockingWord = None,
@@ -91,7 +124,10 @@ def create_queue(
 ) -> None:
     """Create a queue.
 
-    Example: gateway queue create research --cohort lab --quota default/gpu=16,borrow=8
+    Examples:
+      gateway queue create research --quota default/gpu=16
+      gateway queue create product --cohort lab --quota default/gpu=16,borrow=8
+      gateway queue create night --order shortest --cap user_gpus=8 --budget 9/1d
     """
     spec = _spec(
         cohort=cohort,
@@ -115,12 +151,12 @@ def create_queue(
 
 def change_queue(
     name: Name,
-    cohort: Annotated[str | None, typer.Option(help="Cohort it belongs to.")] = None,
+    cohort: Cohort = None,
     weight: Weight = None,
     quota: Quotas = None,
-    namespace: Annotated[list[str] | None, typer.Option(help="Who may submit.")] = None,
-    default_for: Annotated[list[str] | None, typer.Option(help="Default queue of.")] = None,
-    flavor: Annotated[list[str] | None, typer.Option(help="In order of preference.")] = None,
+    namespace: Submitters = None,
+    default_for: DefaultFor = None,
+    flavor: Preferred = None,
     order: Order = None,
     ageing: AgeingWords = None,
     blocking: BlockingWord = None,
@@ -130,9 +166,15 @@ def change_queue(
     budget: BudgetWords = None,
     change: Changes = None,
 ) -> None:
-    """Change what is named; rows of quota, flavors, classes and changes replace all such rows.
+    """Change what is named.
 
-    Example: gateway queue set research --cap user_gpus=16 --budget 1000/7d
+    Rows of quota, namespaces, flavors, classes and changes replace all such rows; a cap only
+    the one of its name.
+
+    Examples:
+      gateway queue set research --cap user_gpus=16 --budget 1000/7d
+      gateway queue set research --change 2030-01-31T18:00:00Z,default/gpu=8
+      gateway queue set research --ageing none
     """
     changes = _spec(
         cohort=cohort,
@@ -155,17 +197,29 @@ def change_queue(
 
 
 def pause_queue(name: Name) -> None:
-    """Stop admitting; what runs goes on."""
+    """Stop admitting; what runs goes on.
+
+    Example:
+      gateway queue pause research
+    """
     exits.say(f"queue {name}: {client().queues.pause(name).state.value}")
 
 
 def resume_queue(name: Name) -> None:
-    """Admit again."""
+    """Admit again.
+
+    Example:
+      gateway queue resume research
+    """
     exits.say(f"queue {name}: {client().queues.resume(name).state.value}")
 
 
 def delete_queue(name: Name) -> None:
-    """Delete a queue without live jobs."""
+    """Delete a queue without live jobs.
+
+    Example:
+      gateway queue delete research
+    """
     client().queues.delete(name)
     exits.say(f"queue {name} deleted")
 

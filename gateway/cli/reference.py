@@ -11,9 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeGuard
 
-import typer
-
-from gateway.cli.app import build
+from gateway.cli.app import command_line
 from gateway.core import vocabulary
 from gateway.core.vocabulary import ENVIRONMENT_PREFIX
 from gateway.errors import GatewayError
@@ -60,7 +58,7 @@ def settings_page() -> str:
 
 def command_page() -> str:
     """Give every command's help."""
-    command: Any = typer.main.get_command(build())
+    command = command_line()
     lines = ["# Command line", "", NOTICE]
     for path, text in _helps(command, "gateway"):
         lines += [f"## {path}", "", "```", text.strip(), "```", ""]

@@ -21,17 +21,32 @@ CAPS = (
     *("user_queued_jobs", "user_running_jobs", "user_gpus"),
 )
 Order = Annotated[
-    str | None, typer.Option(help="priority, fair_users, deadline, shortest or an added one.")
+    str | None,
+    typer.Option(
+        "--order",
+        help="Who comes first: priority, fair_users, deadline, shortest, or an added one.",
+        metavar="POLICY",
+    ),
 ]
 AgeingWords = Annotated[
     str | None,
-    typer.Option("--ageing", help="Points an hour and their cap, or none.", metavar="N/CAP"),
+    typer.Option(
+        "--ageing",
+        help="Points that an hour of waiting adds, and their cap; or none.",
+        metavar="N/CAP",
+    ),
 ]
-BlockingWord = Annotated[str | None, typer.Option("--blocking", help="strict or best_effort.")]
-Borrow = Annotated[str | None, typer.Option("--when-can-borrow", help="borrow or try_next_flavor.")]
+BlockingWord = Annotated[
+    str | None,
+    typer.Option("--blocking", help="strict: nobody passes the head; best_effort.", metavar="WORD"),
+]
+Borrow = Annotated[
+    str | None,
+    typer.Option("--when-can-borrow", help="borrow or try_next_flavor.", metavar="WORD"),
+]
 CapRows = Annotated[
     list[str] | None,
-    typer.Option("--cap", help=f"NAME=N or NAME=none: {', '.join(CAPS)}.", metavar="ROW"),
+    typer.Option("--cap", help=f"Again for more; names: {', '.join(CAPS)}.", metavar="NAME=N|none"),
 ]
 BudgetWords = Annotated[
     str | None,
@@ -43,7 +58,11 @@ BudgetWords = Annotated[
 ]
 Classes = Annotated[
     list[str] | None,
-    typer.Option("--priority-class", help="Class its jobs may have, or none; again for more."),
+    typer.Option(
+        "--priority-class",
+        help="Class its jobs may have, or none; again for more.",
+        metavar="CLASS",
+    ),
 ]
 Changes = Annotated[
     list[str] | None,

@@ -12,21 +12,22 @@ import typer
 
 from gateway import __version__
 from gateway.cli import exits
-from gateway.cli.options import given
+from gateway.cli.options import Output, given
 from gateway.cli.output import Column, Format, show_list
 from gateway.core.vocabulary import ENVIRONMENT_PREFIX, BackendName
 from gateway.errors import InvalidInput, NotFound, StartupRefused
 
-Port = Annotated[int | None, typer.Option(help="Port; 0 takes a free one.")]
-StateDir = Annotated[Path | None, typer.Option(help="Folder for the database and attempts.")]
+Port = Annotated[int | None, typer.Option(help="Port; 0 takes a free one.", metavar="PORT")]
+StateDir = Annotated[
+    Path | None, typer.Option(help="Folder for the database and attempts.", metavar="FOLDER")
+]
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands."""
-    app.command("dev")(dev)
-    app.command("serve")(serve)
-    app.command("doctor")(doctor)
-    app.add_typer(db_app(), name="db")
+def register(app: typer.Typer, panel: str) -> None:
+    """Add these commands below a heading."""
+    for command in (dev, serve, doctor):
+        app.command(command.__name__, rich_help_panel=panel)(command)
+    app.add_typer(db_app(), name="db", rich_help_panel=panel)
 
 
 def _settings(**flags: Any) -> Any:
@@ -61,7 +62,8 @@ def dev(
     port: Port = None,
     state_dir: StateDir = None,
     fleet: Annotated[
-        str | None, typer.Option(help="Virtual nodes, for example 2xdgx-h100,1xcpu.")
+        str | None,
+        typer.Option(help="Virtual nodes, for example 2xdgx-h100,1xcpu.", metavar="NODES"),
     ] = None,
     backend: Annotated[
         BackendName, typer.Option(help="local runs real processes; simulated runs none.")
@@ -70,9 +72,14 @@ def dev(
         bool, typer.Option("--ephemeral", help="Fresh state, thrown away at the end.")
     ] = False,
 ) -> None:
-    """Run everything on this machine: SQLite, local processes, a virtual fleet.
+    """Run a gateway on this machine, to try things.
 
-    Other commands on this machine find it by themselves. Ctrl-C ends it.
+    SQLite, local processes, a virtual fleet. Other commands on this machine find it by themselves.
+    Ctrl-C ends it.
+
+    Examples:
+      gateway dev
+      gateway dev --ephemeral --backend simulated --fleet 4xdgx-h100
     """
     with _state_folder(state_dir, is_fresh=ephemeral) as folder:
         settings = _settings(
@@ -112,21 +119,29 @@ def _asks_unsafe() -> bool:
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(help="Address; loopback by default.")] = None,
-    port: Port = None,
-    token_file: Annotated[Path | None, typer.Option(help="Accepted tokens, one a line.")] = None,
-    new_token: Annotated[
-        str | None, typer.Option(help="Add a token for NAME to the file, print it, and exit.")
+    host: Annotated[
+        str | None, typer.Option(help="Address; loopback by default.", metavar="ADDRESS")
     ] = None,
-    role: Annotated[str, typer.Option(help="Role of the new token: user or admin.")] = "user",
-    namespaces: Annotated[str, typer.Option(help="Its namespaces: a,b or *.")] = "default",
+    port: Port = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="Accepted tokens, one a line.", metavar="FILE")
+    ] = None,
+    new_token: Annotated[
+        str | None,
+        typer.Option(help="Add a token for NAME to the file, print it, and exit.", metavar="NAME"),
+    ] = None,
+    role: Annotated[
+        str, typer.Option(help="Role of the new token: user or admin.", metavar="ROLE")
+    ] = "user",
+    namespaces: Annotated[
+        str, typer.Option(help="Its namespaces: a,b or *.", metavar="NAMES")
+    ] = "default",
 ) -> None:
     """Run the server with the settings of the environment.
 
     Examples:
       gateway serve --token-file tokens --new-token alice --namespaces team-a
-
-      TRAINING_GATEWAY_DATABASE_URL=postgresql://... gateway serve --token-file tokens
+      TRAINING_GATEWAY_LISTEN_PORT=8080 gateway serve --token-file tokens
     """
     settings = _settings(listen_host=host, listen_port=port, token_file=token_file)
     if new_token is not None:
@@ -182,11 +197,15 @@ def _append_line(file: Path, line: str) -> None:
 def db_app() -> typer.Typer:
     """Give the commands below `gateway db`."""
     app = typer.Typer(no_args_is_help=True, help="The database: upgrade, check, backup.")
-    url_option = typer.Option("--url", help="Database; the settings' one otherwise.")
+    url_option = typer.Option("--url", help="Database; the settings' one otherwise.", metavar="URL")
 
     @app.command("upgrade")
     def upgrade(url: Annotated[str | None, url_option] = None) -> None:
-        """Create or migrate the schema; safe to repeat."""
+        """Create or migrate the schema; safe to repeat.
+
+        Example:
+          gateway db upgrade --url postgresql://gateway@127.0.0.1/gateway
+        """
         settings = _settings(database_url=url)
         from gateway.db import migrations  # noqa: PLC0415 - server extra
 
@@ -194,7 +213,11 @@ def db_app() -> typer.Typer:
 
     @app.command("check")
     def check(url: Annotated[str | None, url_option] = None) -> None:
-        """Say whether the schema is this release's."""
+        """Say whether the schema is this release's.
+
+        Example:
+          gateway db check
+        """
         settings = _settings(database_url=url)
         from gateway.db import engine, migrations  # noqa: PLC0415 - server extra
 
@@ -204,10 +227,16 @@ def db_app() -> typer.Typer:
 
     @app.command("backup")
     def backup(
-        target: Annotated[Path, typer.Argument(help="New file.")],
+        target: Annotated[Path, typer.Argument(help="New file.", metavar="FILE")],
         url: Annotated[str | None, url_option] = None,
     ) -> None:
-        """Copy a SQLite database while it is in use; for PostgreSQL use pg_dump."""
+        """Copy a SQLite database while it is in use.
+
+        For PostgreSQL use pg_dump.
+
+        Example:
+          gateway db backup gateway-copy.db
+        """
         settings = _settings(database_url=url)
         from gateway.db import backups  # noqa: PLC0415 - server extra
 
@@ -218,10 +247,18 @@ def db_app() -> typer.Typer:
 
 
 def doctor(
-    kubeconfig: Annotated[Path | None, typer.Option(help="Cluster credentials.")] = None,
-    output: Annotated[Format, typer.Option("--output", "-o")] = Format.TABLE,
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="Cluster credentials.", metavar="FILE")
+    ] = None,
+    output: Output = Format.TABLE,
 ) -> None:
-    """Check the cluster: reachable, versions, rights, and what devices could be guaranteed."""
+    """Check whether a cluster can be used.
+
+    Reachable, versions, rights, and what devices could be guaranteed.
+
+    Example:
+      gateway doctor --kubeconfig ~/.kube/config
+    """
     settings = _settings(kubeconfig=kubeconfig)
     from gateway.backends.kubeflow.doctor import Check, examine  # noqa: PLC0415 - server extra
 

@@ -22,14 +22,20 @@ LABEL = 20
 
 def share(
     queue: Annotated[
-        str | None, typer.Argument(help="Only the tree that this queue is in.")
+        str | None, typer.Argument(help="Only the tree that this queue is in.", metavar="QUEUE")
     ] = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Show who has how much of what, node by node: # used, + borrowed, . unused, | entitled.
+    """Show who has how much of what.
+
+    Node by node of the tree, as bars: # used, + borrowed, . unused, | entitled.
 
     A share is what a node borrows of what its cohort can hold, over its weight: the lower one comes
     first. Its entitlement is what its weight gives it of what the cohort can lend.
+
+    Examples:
+      gateway share
+      gateway share research
     """
     view = client().queues.shares(queue)
     if output is not Format.TABLE:

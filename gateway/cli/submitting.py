@@ -10,7 +10,7 @@ import typer
 from gateway.cli import exits
 from gateway.cli.explaining import why_lines
 from gateway.cli.jobs import COLUMNS, POLL_SECONDS, find, print_lines
-from gateway.cli.options import DryRun, Namespace, Output, detaching, given
+from gateway.cli.options import Namespace, Output, detaching, given
 from gateway.cli.output import Format, show_list, show_one
 from gateway.cli.session import client
 from gateway.cli.terminal import cores, gibibytes
@@ -28,36 +28,51 @@ def submit(
     from_job: Annotated[
         str | None, typer.Option("--from", help="Submit an earlier job again.", metavar="JOB")
     ] = None,
-    queue: Annotated[str | None, typer.Option(help="Queue.")] = None,
-    priority: Annotated[int | None, typer.Option(help="Order inside the queue.")] = None,
-    priority_class: Annotated[str | None, typer.Option(help="Order across queues.")] = None,
+    queue: Annotated[
+        str | None, typer.Option(help="Queue; else the namespace's default one.", metavar="QUEUE")
+    ] = None,
+    priority: Annotated[
+        int | None, typer.Option(help="Order inside the queue; higher is sooner.", metavar="N")
+    ] = None,
+    priority_class: Annotated[
+        str | None, typer.Option(help="Order across queues.", metavar="CLASS")
+    ] = None,
     not_before: Annotated[
-        str | None, typer.Option(help="Not considered before, as 2030-01-31T18:00:00Z.")
+        str | None,
+        typer.Option(help="Not considered before, as 2030-01-31T18:00:00Z.", metavar="TIME"),
     ] = None,
     deadline: Annotated[
-        str | None, typer.Option(help="When it should be done; for the order only.")
+        str | None,
+        typer.Option(help="When it should be done; for the order only.", metavar="TIME"),
     ] = None,
     expected_seconds: Annotated[
-        int | None, typer.Option(min=1, help="How long it is expected to run.")
+        int | None, typer.Option(min=1, help="How long it is expected to run.", metavar="N")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Another name for the job.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Another name for the job.", metavar="NAME")
+    ] = None,
     namespace: Namespace = None,
     hold: Annotated[bool, typer.Option("--hold", help="Submit it held.")] = False,
     key: Annotated[
-        str | None, typer.Option("--key", help="Idempotency key; one is made up otherwise.")
+        str | None,
+        typer.Option("--key", help="Idempotency key; one is made up otherwise.", metavar="KEY"),
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Wait and print rank 0's lines.")] = False,
-    dry_run: DryRun = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Store nothing; say if and where it would start, or why not."
+        ),
+    ] = False,
     output: Output = Format.TABLE,
 ) -> None:
     """Submit PyTorchJobs, or jobs in the short form.
 
     Examples:
       gateway submit train.yaml --queue research --watch
-
+      gateway submit train.yaml --dry-run
       kubectl get pytorchjob train -o yaml | gateway submit -
-
       gateway submit --from train --name train-again
     """
     # `hold or None`: the flag left out must not overrule a manifest that says hold itself.

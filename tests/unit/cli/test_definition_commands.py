@@ -332,9 +332,18 @@ def test_an_exported_document_is_applied_again_as_it_was(
     file = tmp_path / "config.yaml"
     file.write_text(exported.out)
     ran = terminal("apply", "-f", str(file), answers=(ok({"changes": []}),))
-    assert (ran.code, ran.err) == (0, "")
+    assert (ran.code, ran.err) == (0, "nothing to change\n")
     assert [queue["name"] for queue in ran.bodies[0]["queues"]] == [
         queue["name"] for queue in document["queues"]
     ]
     as_json = json.loads(terminal("export", "-o", "json", answers=(ok(document),)).out)
     assert as_json == read_yaml(exported.out)[0]
+
+
+@pytest.mark.parametrize("group", ["queue", "cohort"])
+def test_set_without_an_option_is_refused_before_anything_is_asked(
+    terminal: Terminal, group: str
+) -> None:
+    ran = terminal(group, "set", "research")
+    assert (ran.code, ran.asked) == (2, [])
+    assert "at least one option" in ran.err
