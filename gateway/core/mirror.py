@@ -152,6 +152,8 @@ class Mirror:
         for charge in charges:
             # Taken back as it was counted, since a row may come twice, or changed.
             # Out with the old row first, so that a row that is read twice counts once.
+            if charge == self._charges.get(charge.charge_id):
+                continue  # else it would look as if quota had come back
             before = self._charges.pop(charge.charge_id, None)
             if before is not None:
                 self._count(before, -1)

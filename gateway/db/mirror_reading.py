@@ -4,7 +4,7 @@ On PostgreSQL a row becomes visible when its transaction commits, not when it go
 plain "greater than the last number" loses a transaction that stays open while a later one commits.
 Each mirrored row therefore carries its transaction's id; a reader takes the oldest id still in
 flight as its next horizon and reads every row at or above the last one. Applying a row twice is
-harmless. SQLite has one writer, so its counter does the same.
+harmless. SQLite has one writer, so what its counter has not reached yet is what comes next.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ WEEK_US = 7 * 86_400_000_000
 PIECE = 10_000
 """Waiting jobs that are read at a time."""
 _HORIZON = {
-    True: "SELECT write_counter FROM gateway_state",
+    True: "SELECT write_counter + 1 FROM gateway_state",
     False: "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)",
 }
 

@@ -86,6 +86,20 @@ def _names(database: Database, ids: list[int]) -> list[str]:
     return [row["name"] for row in found if row is not None]
 
 
+def test_where_one_writes_at_a_time_nothing_is_read_twice(sqlite_url: str) -> None:
+    database = open_database(sqlite_url)
+    add_nodes(database)
+    add_job(database, "first")
+    _, horizon = read_changes(database, 0)
+    again, horizon = read_changes(database, horizon)
+    later = add_job(database, "later")
+    rows, _ = read_changes(database, horizon)
+    database.close()
+
+    assert not any((again.jobs, again.classes, again.nodes, again.devices))
+    assert [row.job_id for row in rows.jobs] == [later]
+
+
 def test_everything_that_changes_a_decision_reaches_a_warm_mirror(database: Database) -> None:
     mirror, horizon = Mirror(), 0
 

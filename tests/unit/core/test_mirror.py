@@ -129,6 +129,13 @@ def test_live_charges_add_up_and_ended_ones_do_not_count() -> None:
     assert mirror.snapshot(2).usage[0].amount == 2
 
 
+def test_a_charge_that_is_read_once_more_changes_nothing() -> None:
+    mirror = a_mirror(charges=(ChargeRow(1, "default", "default", "gpu", 5, is_live=True),))
+    before = mirror.state.version
+    mirror.apply(MirrorRows(charges=(ChargeRow(1, "default", "default", "gpu", 5, is_live=True),)))
+    assert mirror.state.version == before
+
+
 def test_only_what_changed_is_built_again() -> None:
     mirror = a_mirror(jobs=(a_job(1),), nodes=(a_node(1),), devices=tuple(devices_of(1)))
     first = mirror.snapshot(1)
