@@ -1,6 +1,6 @@
 """Which reason a waiting job has: what bars it before anything is tried, or what its class met."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gateway.core.admission.asks import Ask
 from gateway.core.admission.deciding import Decided
@@ -10,7 +10,7 @@ from gateway.core.admission.state import AskKey, State
 from gateway.core.admission.types import ClassHold, QueueHold
 from gateway.core.queues.definitions import Queue
 from gateway.core.resources.words import counted
-from gateway.core.vocabulary import Blocking, QueueState, Reason
+from gateway.core.vocabulary import UNLIMITED, Blocking, QueueState, Reason
 
 
 def bar(state: State, ask: Ask, user: str, now_us: int) -> Reason | None:
@@ -48,23 +48,38 @@ def queue_holds(state: State, now_us: int) -> tuple[QueueHold, ...]:
 
 
 def _queue_holds(state: State, now_us: int) -> Iterator[QueueHold]:
+    holders = _holders(state)
     for _, queue in sorted(state.scene.queues.items()):
         barred = queue_bar(state, queue, now_us)
         if barred is not None:
             yield barred
         else:
-            yield from _user_holds(state, queue)
+            yield from _user_holds(state, queue, holders.get(queue.name, ()))
 
 
-def _user_holds(state: State, queue: Queue) -> Iterator[QueueHold]:
+def _holders(state: State) -> dict[str, list[str]]:
+    """Give who holds or held something in each queue that caps its users, by name."""
+    # Gone through once for all queues: with many users it would else be most of an idle pass.
+    capped = {
+        queue.name
+        for queue in state.scene.queues.values()
+        if min(queue.caps.user_running_jobs, queue.caps.user_gpus) < UNLIMITED
+    }
+    found: dict[str, list[str]] = {}
+    for name, user in state.holdings.jobs:
+        if name in capped:
+            found.setdefault(name, []).append(user)
+    return found
+
+
+def _user_holds(state: State, queue: Queue, users: Iterable[str]) -> Iterator[QueueHold]:
     """Give the users who are at a cap whatever they ask for."""
-    for name, user in sorted(state.holdings.jobs):
-        # Asked for no GPU at all: a user with none left may still start what needs none.
+    for user in sorted(users):
         # Asked for no GPU: a cap that bars even that bars every job of the user, and is told once.
-        cap = state.holdings.cap_in_the_way(queue, user, 0) if name == queue.name else ""
+        cap = state.holdings.cap_in_the_way(queue, user, 0)
         if cap:
-            detail = f"{user} is at the cap {cap} of queue {name}"
-            yield QueueHold(queue=name, user=user, reason=Reason.OVER_CAP, detail=detail)
+            detail = f"{user} is at the cap {cap} of queue {queue.name}"
+            yield QueueHold(queue=queue.name, user=user, reason=Reason.OVER_CAP, detail=detail)
 
 
 class ClassTeller:
