@@ -8,7 +8,7 @@ attempt. What the planner got wrong surfaces here as GrantConflict, and only tha
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import and_, bindparam, insert, select, update
+from sqlalchemy import and_, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from gateway.core.vocabulary import AttemptPhase, DeviceHealth, DeviceKind, JobState
@@ -205,7 +205,7 @@ def _lock_usable_node(writer: Writer, node_id: int) -> None:
 def _grant_devices(writer: Writer, assignment_id: int, pod: GrantPod) -> None:
     if not pod.devices:
         return
-    device_ids = [_take_device(writer, pod.node_id, *wanted) for wanted in pod.devices]
+    device_ids = _take_devices(writer, pod)
     writer.connection.execute(
         insert(device_grants),
         [
@@ -220,14 +220,20 @@ def _grant_devices(writer: Writer, assignment_id: int, pod: GrantPod) -> None:
     )
 
 
-def _take_device(writer: Writer, node_id: int, kind: DeviceKind, ordinal: int) -> int:
-    """Take all units of a device that is present, healthy and nobody else's."""
+def _take_devices(writer: Writer, pod: GrantPod) -> list[int]:
+    """Take all units of devices that are present, healthy and nobody else's; gives their ids."""
+    named = [
+        and_(
+            devices.c.kind == kind, devices.c.ordinal.in_([n for k, n in pod.devices if k == kind])
+        )
+        for kind in dict(pod.devices)
+    ]
+    # One statement a pod: a large plan has tens of thousands of devices, and holds locks meanwhile.
     taken = writer.connection.execute(
         update(devices)
         .where(
-            devices.c.node_id == node_id,
-            devices.c.kind == kind,
-            devices.c.ordinal == ordinal,
+            devices.c.node_id == pod.node_id,
+            or_(*named),
             # A whole device: one that is shared out in part has units left and is none.
             devices.c.units_free == devices.c.units_total,
             devices.c.is_present,
@@ -239,11 +245,13 @@ def _take_device(writer: Writer, node_id: int, kind: DeviceKind, ordinal: int) -
             version=devices.c.version + 1,
             xact_id=writer.xact_id,
         )
-        .returning(devices.c.id)
-    ).scalar_one_or_none()
-    if taken is None:
-        raise GrantConflict(f"{kind} {ordinal} of node {node_id} is not free")
-    return int(taken)
+        .returning(devices.c.id, devices.c.kind, devices.c.ordinal)
+    ).all()
+    missing = set(pod.devices) - {(DeviceKind(row.kind), row.ordinal) for row in taken}
+    if missing:
+        words = ", ".join(f"{kind} {ordinal}" for kind, ordinal in sorted(missing))
+        raise GrantConflict(f"{words} of node {pod.node_id} is not free")
+    return [row.id for row in taken]
 
 
 def _insert_charges(writer: Writer, attempt_id: int, grant: Grant, user: str) -> None:

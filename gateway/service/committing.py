@@ -4,7 +4,7 @@ A gang that misses its compare-and-set or meets a taken device is dropped alone;
 runs at once. A gang whose rows make no sense is set aside afterwards, so that it stops nobody.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -28,6 +28,9 @@ from gateway.service.user_usage import UsageTerms
 
 BATCH = 200
 """Gangs in one transaction."""
+MOST_PODS = 200
+"""Pods in one transaction, unless a single gang has more: about a second on PostgreSQL. For as long
+as it lasts the lease cannot be renewed, and on SQLite every submit waits."""
 
 Barred = tuple[str, str]
 """(queue, user); an empty user stands for everybody."""
@@ -61,11 +64,10 @@ class Commit:
 
     def run(self) -> None:
         """Write everything; raises StaleLeader when somebody else leads."""
-        admits = self.plan.admits
         # Several transactions, so that a long plan does not keep submits out; each one checks anew
         # that the plan still holds.
-        for start in range(0, len(admits), BATCH):
-            self._write_batch(admits[start : start + BATCH])
+        for batch in batches(self.plan.admits):
+            self._write_batch(batch)
         barred = {(each.queue, each.user): each for each in self.plan.queue_holds}
         if self.plan.class_holds or self._is_news(barred):
             self.is_told = self.gateway.database.run_write(partial(self._store_holds, barred))
@@ -177,6 +179,21 @@ class Commit:
             "serial": self.plan.serial,
             "decided_us": at_us,
         }
+
+
+def batches(admits: Iterable[Admit]) -> Iterator[list[Admit]]:
+    """Give what is written together, in the order of the plan."""
+    batch: list[Admit] = []
+    pods = 0
+    for admit in admits:
+        more = len(admit.placements)
+        if batch and (len(batch) == BATCH or pods + more > MOST_PODS):
+            yield batch
+            batch, pods = [], 0
+        batch.append(admit)
+        pods += more
+    if batch:
+        yield batch
 
 
 def _explanation(hold: ClassHold) -> dict[str, Any]:
