@@ -14,9 +14,10 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from gateway.api.cursors import Cursors
-from gateway.api.reading import QueryModel, read_model, read_query, unknown_field
+from gateway.api.reading import QueryModel, read_model, read_query
 from gateway.errors import InvalidInput, NotSupportedYet, UnsupportedMediaType
 from gateway.schemas.base import WireModel
+from gateway.schemas.complaints import unknown_field
 from gateway.service.context import Caller, Gateway
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -5,17 +5,15 @@ unknown fields. Nothing here knows a route.
 """
 
 import codecs
-import difflib
 import json
-import types
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Any, TypeVar, get_origin
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gateway.errors import InvalidInput, MalformedBody
 from gateway.manifests.json_text import read_json, syntax_error
+from gateway.schemas.complaints import escaped, refusal
 
 Model = TypeVar("Model", bound=BaseModel)
 MAX_QUERY_FIELDS = 100
@@ -67,7 +65,7 @@ def _refuse_nul(value: Any, place: str) -> None:
     if isinstance(value, dict):
         for key, item in value.items():
             _refuse_nul(key, place)
-            _refuse_nul(item, f"{place}/{_escaped(key)}")
+            _refuse_nul(item, f"{place}/{escaped(key)}")
 
 
 def read_query(model: type[Model], query_string: bytes) -> Model:
@@ -101,81 +99,3 @@ def read_query(model: type[Model], query_string: bytes) -> Model:
         return model.model_validate(values)
     except ValidationError as error:
         raise refusal(model, values, error) from error
-
-
-def refusal(model: type[BaseModel], document: Any, error: ValidationError) -> InvalidInput:
-    """Turn pydantic's first complaint into ours: pointer, value, allowed and a suggestion."""
-    first, *others = error.errors(include_url=False)
-    place = pointer_to(document, first["loc"], is_missing=first["type"] == "missing")
-    more = f" (and {len(others)} more)" if others else ""
-    if first["type"] == "extra_forbidden":
-        return unknown_field(str(first["loc"][-1]), fields_at(model, first["loc"][:-1]), place)
-    # Enums and literals come as "'open' or 'paused'", the only place where pydantic lists them.
-    expected = first.get("ctx", {}).get("expected", "")
-    allowed = tuple(part.strip("' ") for part in str(expected).replace(" or ", ", ").split(", "))
-    return InvalidInput(
-        f"{place or 'the body'}: {first['msg']}{more}",
-        pointer=place,
-        value=None if first["type"] == "missing" else first["input"],
-        allowed=allowed if expected else (),
-        hint="add this field" if first["type"] == "missing" else "correct this value",
-    )
-
-
-def unknown_field(name: str, known: Iterable[str], place: str) -> InvalidInput:
-    """Give the refusal of a field that nobody knows, with the nearest known name."""
-    known = tuple(sorted(known))
-    close = difflib.get_close_matches(name, known, n=1)
-    return InvalidInput(
-        f"unknown field {name[:100]!r}",
-        pointer=place,
-        value=name,
-        allowed=known,
-        hint=f"did you mean {close[0]!r}?" if close else "remove it",
-    )
-
-
-def pointer_to(document: Any, loc: tuple[int | str, ...], *, is_missing: bool = False) -> str:
-    """Give the JSON pointer of a complaint, without the union members that pydantic adds."""
-    parts: list[str] = []
-    present = document
-    for step in loc:
-        # pydantic puts the tried union member (`int`, `constrained-str`) behind the field; it is
-        # nowhere in the document, which is how it is told from a step.
-        if _has(present, step):
-            present = present[step]
-        elif is_missing and step == loc[-1]:
-            present = None
-        else:
-            break
-        parts.append(_escaped(step))
-    return "".join(f"/{part}" for part in parts)
-
-
-def _escaped(step: int | str) -> str:
-    # RFC 6901, section 3. The tilde comes first, or the one of "~1" would be escaped again.
-    return str(step).replace("~", "~0").replace("/", "~1")
-
-
-def _has(document: Any, step: int | str) -> bool:
-    if isinstance(document, list):
-        return isinstance(step, int) and step < len(document)
-    return isinstance(document, Mapping) and step in document
-
-
-def fields_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[str, ...]:
-    """Give the field names of the model that stands at this place."""
-    present = model
-    for step in loc:
-        field = present.model_fields.get(str(step))
-        if field is not None:
-            present = next(iter(_models_in(field.annotation)), present)
-    return tuple(present.model_fields)
-
-
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    if get_origin(annotation) in {tuple, list, dict, Union, types.UnionType}:
-        return [found for part in get_args(annotation) for found in _models_in(part)]
-    return []

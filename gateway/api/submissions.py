@@ -5,11 +5,12 @@ from functools import partial
 from typing import Any
 
 from gateway.api.dependencies import JSON, YAML_TYPES, Ask
-from gateway.api.reading import parse_json, unknown_field
+from gateway.api.reading import parse_json
 from gateway.api.templates import Reading, Templates
 from gateway.errors import InvalidInput
 from gateway.manifests import ReadOptions, read_documents, read_job
 from gateway.manifests.remembering import KnownJobs, ReadJob, alone
+from gateway.schemas.complaints import unknown_field
 from gateway.schemas.job_spec import JobSpec
 
 MAX_BATCH_JOBS = 1000

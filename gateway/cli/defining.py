@@ -84,20 +84,18 @@ def checked(kind: str, values: dict[str, Any]) -> Any:
     from pydantic import ValidationError  # noqa: PLC0415 - costs a tenth of a second
 
     from gateway.schemas import definitions  # noqa: PLC0415 - the same
+    from gateway.schemas.complaints import CORRECT, refusal  # noqa: PLC0415 - the same
 
+    model = getattr(definitions, kind)
     try:
         # By way of JSON, because strict models take lists for tuples and texts for enums only
         # there.
-        return getattr(definitions, kind).model_validate_json(json.dumps(values))
+        return model.model_validate_json(json.dumps(values))
     except ValidationError as error:
-        first = error.errors()[0]
-        raise InvalidInput(
-            first["msg"],
-            pointer="/".join(["", *map(str, first["loc"])]),
-            # Larger inputs are whole mappings; the pointer says more than printing them would.
-            value=first["input"] if isinstance(first["input"], str | int) else None,
-            hint="gateway export shows how definitions look",
-        ) from None
+        told = refusal(model, values, error)
+        if told.hint == CORRECT:
+            told.hint = "gateway export shows how definitions look"
+        raise told from None
 
 
 def update(resource: Any, kind: str, name: str, changes: dict[str, Any]) -> None:

@@ -58,12 +58,17 @@ def tell(error: GatewayError) -> None:
     for label, style, words in (
         ("error: ", "bold red", detail),
         ("  at:      ", "", error.pointer),
-        ("  value:   ", "", "" if error.value is None else str(error.value)),
+        ("  value:   ", "", _value_words(error.value)),
         ("  allowed: ", "", ", ".join(error.allowed)),
         ("  next:    ", "bold", error.hint),
     ):
         if words:
             console.print(Text(label, style=style) + Text(clean(words)))
+
+
+def _value_words(value: object) -> str:
+    # A whole mapping says less than its place does.
+    return str(value) if isinstance(value, str | int | float) else ""
 
 
 def say(text: str) -> None:

@@ -129,7 +129,7 @@ def test_definitions_go_around_by_export_and_apply(gateway: Command, tmp_path: P
     exported = gateway("export", **admin).out
     file = tmp_path / "config.yaml"
     file.write_text(exported)
-    assert gateway("apply", "-f", str(file), **admin).err == ""
+    assert gateway("apply", "-f", str(file), **admin).err == "nothing to change\n"
     config = yaml.safe_load(exported)
     config["queues"][-1]["weight"] = 3
     file.write_text(yaml.safe_dump(config))

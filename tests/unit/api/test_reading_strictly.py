@@ -13,16 +13,14 @@ from pydantic import AwareDatetime, BaseModel
 from gateway.api.reading import (
     MAX_QUERY_FIELDS,
     QueryModel,
-    fields_at,
-    pointer_to,
     read_model,
     read_query,
-    unknown_field,
 )
 from gateway.api.routes.definitions import ApplyQuery
 from gateway.api.routes.jobs import JobsQuery, _filter
 from gateway.errors import GatewayError, InvalidInput, MalformedBody
 from gateway.schemas.base import WireModel, instant
+from gateway.schemas.complaints import fields_at, pointer_to, unknown_field
 from gateway.schemas.definitions import CohortSpec, DefinitionSet, FlavorSpec, QueueSpec
 
 KINDS = (QueueSpec, CohortSpec, FlavorSpec)

@@ -107,10 +107,10 @@ def test_a_row_with_anything_missing_unknown_or_twice_is_refused(
         ("QueueSpec", {"name": "UPPER"}, "/name", "UPPER"),
         ("QueueSpec", {"name": "x" * 64}, "/name", "x" * 64),
         ("QueueSpec", {"name": "x", "weight": -1}, "/weight", -1),
-        ("QueueSpec", {"name": "x", "quotas": [{**QUOTA, "x": 1}]}, "/quotas/0/x", 1),
+        ("QueueSpec", {"name": "x", "quotas": [{**QUOTA, "x": 1}]}, "/quotas/0/x", "x"),
         ("CohortSpec", {"name": "x", "parent": ""}, "/parent", ""),
         ("CohortSpec", {"parent": "lab"}, "/name", None),
-        ("FlavorSpec", {"name": "x", "node_labels": {"a": {}}}, "/node_labels/a", None),
+        ("FlavorSpec", {"name": "x", "node_labels": {"a": {}}}, "/node_labels/a", {}),
         ("DefinitionSet", {"kind": "Other"}, "/kind", "Other"),
         ("DefinitionSet", {"queues": [{"name": 5}]}, "/queues/0/name", 5),
     ],
@@ -121,7 +121,7 @@ def test_a_wrong_definition_is_refused_here_with_its_place(
     with pytest.raises(InvalidInput) as caught:
         checked(kind, values)
     assert (caught.value.pointer, caught.value.value) == (pointer, value)
-    assert caught.value.hint == "gateway export shows how definitions look"
+    assert caught.value.hint
 
 
 def test_a_created_queue_is_sent_whole(terminal: Terminal) -> None:
@@ -291,7 +291,7 @@ def test_json_is_applied_too(terminal: Terminal, tmp_path: Path, mark: bytes) ->
         (b"queues:\n- name: a\n  weight: 2026-01-01\n", "valid integer"),
         (b"queues:\n- name: no\n", "valid string"),
         (b"queues: null\n", "valid"),
-        (b"qeues: []\n", "Extra inputs"),
+        (b"qeues: []\n", "did you mean 'queues'?"),
         (b"kind: List\n", "TrainingGatewayConfig"),
         (b"queues:\n- name: a\n  weight: .nan\n", "is no YAML"),
     ],
@@ -304,7 +304,7 @@ def test_a_wrong_configuration_is_refused_before_anything_is_sent(
     ran = terminal("apply", "-f", str(file))
     assert (ran.code, ran.seen) == (3, []), ran.err
     assert words in ran.err
-    assert "gateway export shows" in ran.err or "save it as UTF-8" in ran.err
+    assert "\n  next:    " in ran.err
 
 
 def test_a_missing_file_is_not_found(terminal: Terminal, tmp_path: Path) -> None:
