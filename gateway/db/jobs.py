@@ -2,16 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Select,
+    and_,
+    func,
+    insert,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from gateway.core.jobs.request import RequestClass
 from gateway.core.vocabulary import TERMINAL_STATES, JobState
 from gateway.db.engine import Writer
-from gateway.db.reasons import reason_now
+from gateway.db.reasons import reason_now, who_may_have
 from gateway.db.request_shapes import digest, encode
 from gateway.db.tables import (
     jobs,
@@ -130,12 +143,25 @@ class JobQuery:
 
 def list_jobs(connection: Connection, query: JobQuery) -> Sequence[RowMapping]:
     """Give jobs by descending row id."""
-    statement = select(*SEEN).order_by(jobs.c.id.desc()).limit(query.limit)
+    if not query.reason:
+        return _page(connection, query, true())
+    # Each part has at most a page, so the first page of all is among them.
+    parts = [
+        _page(connection, query, and_(condition, reason_now() == query.reason))
+        for condition in who_may_have(connection, query.reason)
+    ]
+    newest = sorted(chain.from_iterable(parts), key=itemgetter("id"), reverse=True)
+    return newest[: query.limit]
+
+
+def _page(
+    connection: Connection, query: JobQuery, condition: ColumnElement[bool]
+) -> Sequence[RowMapping]:
+    statement = select(*SEEN).where(condition).order_by(jobs.c.id.desc()).limit(query.limit)
     for column, value in (
         (jobs.c.queue, query.queue),
         (jobs.c.user_name, query.user),
         (jobs.c.name, query.name),
-        (reason_now(), query.reason),
     ):
         if value:
             statement = statement.where(column == value)

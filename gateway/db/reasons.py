@@ -17,15 +17,20 @@ from sqlalchemy import (
     delete,
     func,
     select,
+    union,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import GenericFunction
 from sqlalchemy.types import BigInteger
 
-from gateway.core.vocabulary import JobState, Reason
+from gateway.core.vocabulary import TERMINAL_STATES, JobState, Reason
 from gateway.db.engine import Writer
 from gateway.db.tables import class_holds, jobs, queue_holds
+
+_LIVE_OTHERS = tuple(sorted(set(JobState) - TERMINAL_STATES - {JobState.PENDING}))
+_OF_THE_JOB = frozenset({Reason.NOT_BEFORE, Reason.NOT_REACHED, Reason.QUARANTINED})
+"""Reasons of pending jobs that stand in no hold."""
 
 
 class now_us(GenericFunction[int]):  # noqa: N801 - named like the SQL function that it stands for
@@ -51,6 +56,27 @@ def reason_now() -> ColumnElement[str | None]:
         select(held.c.reason).where(is_its).scalar_subquery() for held, is_its in _held_by()
     )
     return _first_of(of_queue, of_user, of_class)
+
+
+def who_may_have(connection: Connection, reason: str) -> list[ColumnElement[bool]]:
+    """Give conditions, exactly one of which holds for each job with a reason that holds now.
+
+    They are answered from indexes, and narrow where few may have it: what holds many back is told
+    in rows that are few. Jobs that ended have no reason.
+    """
+    others, pending = jobs.c.state.in_(_LIVE_OTHERS), jobs.c.state == JobState.PENDING
+    if reason in _OF_THE_JOB:
+        return [others, pending]
+    held = union(
+        *(
+            select(each.c.queue).where(each.c.reason == reason)
+            for each in (queue_holds, class_holds)
+        )
+    )
+    queues = connection.execute(held.limit(2)).scalars().all()
+    if len(queues) == 1:
+        pending = and_(pending, jobs.c.queue == queues[0])
+    return [others, pending] if queues else [others]
 
 
 def with_reasons() -> tuple[FromClause, ColumnElement[str | None]]:
