@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ from gateway.cli import exits
 from gateway.cli.options import DryRun, Namespace, Output, detaching, given
 from gateway.cli.output import Column, Format, console, show_list, show_one
 from gateway.cli.session import client
-from gateway.cli.terminal import age, clean
+from gateway.cli.terminal import age, clean, span
 from gateway.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
@@ -73,7 +74,8 @@ def _starting_with(connection: "Client", job: str, where: dict[str, Any]) -> "Jo
             f"{job} fits {len(starting)} jobs", value=job, hint="give more of the id"
         )
     if not starting:
-        raise NotFound(f"no job {job!r}", value=job, hint="list your jobs: gateway ls")
+        inside = f" in namespace {where['namespace']}" if where else ""
+        raise NotFound(f"no job {job!r}{inside}", value=job, hint="list your jobs: gateway ls")
     return starting[0]
 
 
@@ -129,12 +131,17 @@ def _job_lines(view: "JobDetail") -> list[tuple[str, object]]:
     return [
         ("id", view.id),
         ("name", f"{view.namespace}/{view.name}"),
-        ("queue", f"{view.queue}, priority {view.priority}"),
+        ("queue", f"{view.queue}, priority {view.priority}" + _class_words(view)),
         ("user", view.user),
         ("state", view.state.value),
         ("reason", view.reason or view.end_reason),
         ("message", view.message),
-        ("gang", f"{view.pods} pods, {view.gpus} GPUs, {view.rdma} NICs"),
+        # Under the word that raises the question; explain asks the engine, which costs more.
+        ("why", f"gateway explain {view.id}" if view.reason else None),
+        ("gang", ", ".join(map(_counted, (view.pods, view.gpus, view.rdma), GANG))),
+        ("not before", _instant(view.not_before_at)),
+        ("deadline", _instant(view.deadline_at)),
+        ("expected", _seconds(view.expected_seconds)),
         ("attempt", view.attempt or None),
         ("submitted", _ago(view.submitted_at)),
         ("started", _ago(view.started_at)),
@@ -142,6 +149,26 @@ def _job_lines(view: "JobDetail") -> list[tuple[str, object]]:
         ("exit code", view.exit_code),
         ("guarantee", view.guarantee),
     ]
+
+
+GANG = ("pod", "GPU", "NIC")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _class_words(view: "JobDetail") -> str:
+    return f", class {view.priority_class}" if view.priority_class else ""
+
+
+def _instant(moment: "datetime | None") -> str | None:
+    # As options and manifests take it.
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
+
+
+def _seconds(count: int | None) -> str | None:
+    return None if count is None else span(timedelta(seconds=count))
 
 
 def _ago(moment: "datetime | None") -> str | None:
@@ -153,8 +180,9 @@ def _place_words(place: "AssignmentView") -> str:
     return f"rank {place.rank}  {place.pod_set} {place.index}  {clean(place.node)}  {devices}"
 
 
-EVENT_COLUMNS: "list[Column[EventView]]" = [
-    Column("TIME", lambda event: event.at.strftime("%Y-%m-%d %H:%M:%S")),
+TIME: "Column[EventView]" = Column("TIME", lambda event: event.at.strftime("%Y-%m-%d %H:%M:%S"))
+WHOSE: "Column[EventView]" = Column("JOB", lambda event: (event.job_id or "")[-8:])
+WHAT: "list[Column[EventView]]" = [
     Column("EVENT", lambda event: event.kind),
     Column("BY", lambda event: event.actor),
     Column("DETAIL", lambda event: event.detail),
@@ -175,8 +203,10 @@ def events(
       gateway events -o json
     """
     connection = client()
-    found = connection.events() if job is None else find(connection, job, namespace).events()
-    show_list(list(found), EVENT_COLUMNS, output)
+    if job is None:
+        show_list(list(connection.events()), [TIME, WHOSE, *WHAT], output)
+    else:
+        show_list(list(find(connection, job, namespace).events()), [TIME, *WHAT], output)
 
 
 def logs(

@@ -28,15 +28,15 @@ _FIRST: "list[Column[OrderEntry]]" = [
     Column("PRIO", lambda job: job.priority, is_number=True),
 ]
 _TERMS: "list[Column[OrderEntry]]" = [
-    Column("AGE", lambda job: job.age, is_number=True),
-    Column("EFFECTIVE", lambda job: job.effective, is_number=True),
+    Column("CLASS", lambda job: job.priority_class or None),
+    Column("AGE", lambda job: _points(job.age), is_number=True),
+    Column("TOTAL", lambda job: _points(job.effective), is_number=True),
     Column("USAGE", lambda job: job.user_usage, is_number=True),
     Column("SLACK", lambda job: _signed(job.slack_seconds), is_number=True),
     Column("GPU-SECONDS", lambda job: job.remaining_gpu_seconds, is_number=True),
 ]
-"""Of these only those that the queue's policy asks for are shown."""
+"""Of these only those that the queue's policy asks for, or that some job has, are shown."""
 _LAST: "list[Column[OrderEntry]]" = [
-    Column("CLASS", lambda job: job.priority_class),
     Column("RANK", lambda job: job.rank, is_number=True, is_wide=True),
     Column("WAITED", lambda job: _length(job.waited_seconds), is_number=True),
     Column("SUBMITTED", lambda job: job.submitted_at, is_wide=True),
@@ -65,11 +65,12 @@ def order(
     if output in {Format.JSON, Format.YAML}:
         show_data(page.model_dump(mode="json"), output)
         return
-    show_list(page.items, [*_FIRST, *_told(page.items), *_LAST], output, name="job_id")
+    if page.items:
+        show_list(page.items, [*_FIRST, *_told(page.items), *_LAST], output, name="job_id")
     more = f", the first {len(page.items)} shown" if page.next_cursor else ""
     exits.say(
         f"{page.total} waiting in queue {page.queue}{more}; "
-        f"order {page.policy}, {page.blocking}, list {page.list_serial}"
+        f"order {page.policy}, {page.blocking}; list {page.list_serial}"
     )
 
 
@@ -101,6 +102,10 @@ def _told(jobs: "Iterable[OrderEntry]") -> "list[Column[OrderEntry]]":
 
 def _length(seconds: float | None) -> str | None:
     return None if seconds is None else span(timedelta(seconds=seconds))
+
+
+def _points(number: float | None) -> str | None:
+    return None if number is None else f"{number:g}"
 
 
 def _signed(seconds: float | None) -> str | None:

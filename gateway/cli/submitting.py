@@ -20,6 +20,19 @@ if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
     from gateway.sdk import JobHandle
 
 
+NotBefore = Annotated[
+    str | None, typer.Option(help="Not considered before, as 2030-01-31T18:00:00Z.", metavar="TIME")
+]
+Deadline = Annotated[
+    str | None, typer.Option(help="When it should be done; for the order only.", metavar="TIME")
+]
+
+Planned = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Store nothing; say if and where it would start, or why not."),
+]
+
+
 def submit(
     files: Annotated[
         list[str] | None,
@@ -37,14 +50,8 @@ def submit(
     priority_class: Annotated[
         str | None, typer.Option(help="Order across queues.", metavar="CLASS")
     ] = None,
-    not_before: Annotated[
-        str | None,
-        typer.Option(help="Not considered before, as 2030-01-31T18:00:00Z.", metavar="TIME"),
-    ] = None,
-    deadline: Annotated[
-        str | None,
-        typer.Option(help="When it should be done; for the order only.", metavar="TIME"),
-    ] = None,
+    not_before: NotBefore = None,
+    deadline: Deadline = None,
     expected_seconds: Annotated[
         int | None, typer.Option(min=1, help="How long it is expected to run.", metavar="N")
     ] = None,
@@ -59,12 +66,7 @@ def submit(
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Wait and print rank 0's lines.")] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Store nothing; say if and where it would start, or why not."
-        ),
-    ] = False,
+    dry_run: Planned = False,
     output: Output = Format.TABLE,
 ) -> None:
     """Submit PyTorchJobs, or jobs in the short form.
@@ -87,12 +89,7 @@ def submit(
         namespace=namespace,
         hold=hold or None,
     )
-    # All files are read before anything is sent: a mistake in the last one submits none.
-    documents = list(chain.from_iterable(map(_documents, files or ())))
-    if from_job is not None:
-        documents.append(find(client(), from_job, namespace).detail().spec["manifest"])
-    if not documents:
-        raise typer.BadParameter("give FILE..., - for standard input, or --from JOB")
+    documents = _gather(files or (), from_job, namespace)
     if dry_run:
         _plan(documents, said, output)
         return
@@ -100,6 +97,16 @@ def submit(
     _show_submitted(handles, output)
     if wait or watch:
         _follow(handles, prints_lines=watch)
+
+
+def _gather(files: Iterable[str], from_job: str | None, namespace: str | None) -> list[Any]:
+    # All files are read before anything is sent: a mistake in the last one submits none.
+    documents = list(chain.from_iterable(map(_documents, files)))
+    if from_job is not None:
+        documents.append(find(client(), from_job, namespace).detail().spec["manifest"])
+    if not documents:
+        raise typer.BadParameter("give FILE..., - for standard input, or --from JOB")
+    return documents
 
 
 def _documents(source: str) -> Any:

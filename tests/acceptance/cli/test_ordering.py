@@ -27,7 +27,7 @@ def test_a_queue_shows_who_comes_when(served: Served, gateway: Command) -> None:
     assert lines[0].split()[:6] == ["POS", "ID", "NAME", "USER", "GPUS", "PRIO"]
     assert [line.split()[2] for line in lines[1:]] == ["high", "low"]
     assert "GangDoesNotFit" in lines[1]
-    assert shown.err.startswith("2 waiting in queue default; order priority, best_effort, list ")
+    assert shown.err.startswith("2 waiting in queue default; order priority, best_effort; list ")
 
 
 def test_wide_and_data_tell_everything(served: Served, gateway: Command) -> None:
