@@ -1,7 +1,7 @@
 """The cycle itself: heads, tournament, trial, and what a failed candidate means for the others.
 
-A pass is described by three things only: who was admitted so far, which (queue, class) failed, and
-which request each queue failed with first. Everything else follows from them at each step.
+A pass is described by four things only: who was admitted so far, which (queue, class) failed, which
+request each queue failed with first, and what nodes refused. Everything else follows from them.
 """
 
 from typing import NamedTuple
@@ -10,6 +10,7 @@ from gateway.core.admission import PodPlacement, Policies, Snapshot
 from gateway.core.placing.eligibility import Eligibility
 from gateway.core.vocabulary import Blocking, Reason
 from tests.oracle.lines import Job, first_bar, in_order, is_over_cap, jobs_of
+from tests.oracle.moving import Refusals, Trial, tried
 from tests.oracle.reasons import why_failed
 from tests.oracle.shares import dominant_share, root_share
 from tests.oracle.tree import (
@@ -28,8 +29,6 @@ from tests.oracle.trying import (
     Case,
     choices,
     nominate,
-    room_after,
-    try_gang,
     used_after,
 )
 from tests.oracle.waking import next_wake_us
@@ -54,6 +53,8 @@ class Pass(NamedTuple):
     """Classes that failed, with those admitted before."""
     first_failed: dict[str, dict[Pair, int]]
     """By queue, what its first failed candidate asked for."""
+    refusals: Refusals
+    """What nodes refused."""
 
 
 class NaivePlan(NamedTuple):
@@ -72,7 +73,7 @@ def naive_plan(snapshot: Snapshot, policies: Policies, now_us: int, budget: int)
     del policies  # one fairness and one placement policy are specified
     case = new_case(snapshot, now_us)
     lines = lines_of(case)
-    done = Pass(admissions=(), failed={}, first_failed={})
+    done = Pass(admissions=(), failed={}, first_failed={}, refusals=())
     heads: dict[str, Head] = {}
     for queue in lines:
         heads = with_next_head(case, lines, done, heads, queue)
@@ -207,11 +208,11 @@ def _by_job(job: Job, node: Node) -> tuple[int, int, str, bool]:
 
 def after_trial(case: Case, done: Pass, head: Head) -> Pass:
     """Admit the candidate, or fail its class in its queue."""
-    name = head.job.queue
-    used, room = seen_by(case, done, name), room_after(case, done.admissions)
-    admission = try_gang(case, used, room, head.job)
-    if admission is not None:
-        return done._replace(admissions=(*done.admissions, admission))
+    name, before = head.job.queue, Trial(done.admissions, done.refusals)
+    trial = tried(case, seen_by(case, done, name), before, head.job)
+    done = done._replace(admissions=trial.admissions, refusals=trial.refusals)
+    if len(trial.admissions) > len(before.admissions):
+        return done
     return done._replace(
         failed={**done.failed, (name, head.job.class_index): done.admissions},
         first_failed={name: head.charges, **done.first_failed},
@@ -233,7 +234,8 @@ def reason_of(case: Case, done: Pass, heads: dict[str, Head], job: Job) -> Reaso
         return bar
     before = done.failed.get((job.queue, job.class_index))
     if before is not None:
-        return why_failed(case, job, before)
+        # Where they stand in the end: a later gang may have moved those before it.
+        return why_failed(case, job, done.admissions[: len(before)])
     if queue.blocking is Blocking.STRICT and job.queue in done.first_failed:
         return Reason.BEHIND_PRIORITY
     return Reason.NOT_REACHED if job.queue in heads else Reason.OVER_CAP

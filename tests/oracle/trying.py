@@ -24,6 +24,7 @@ class Admission(NamedTuple):
     job: Job
     charges: dict[Pair, int]
     places: GangPlaces
+    choice: Choice
 
 
 class Case(NamedTuple):
@@ -128,5 +129,5 @@ def try_gang(case: Case, used: Used, room: Room, job: Job) -> Admission | None:
     for choice, charges in passing(case, used, case.queues[job.queue], job.request):
         places = placed(case, room, job.request, choice)
         if places is not None:
-            return Admission(job, charges, places)
+            return Admission(job, charges, places, choice)
     return None

@@ -3,6 +3,7 @@
 from collections import Counter, deque
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -11,24 +12,38 @@ from gateway.core.admission import Admit, Policies, Usage, plan_cycle
 from gateway.core.queues.definitions import Cohort, Queue
 from tests.builders import a_fleet, a_gang, a_node, a_quota, a_snapshot, devices_of, waiting_jobs
 from tests.oracle.lines import Job, first_bar, in_order, jobs_of
+from tests.oracle.moving import Trial, admitted_with
 from tests.oracle.planner import Head, best_below, child_key, new_case, root_key
 from tests.oracle.tree import Node, Used, counted, path, plus
-from tests.oracle.trying import Admission, Case, nominate, room_after, try_gang, used_after
+from tests.oracle.trying import (
+    Admission,
+    Admissions,
+    Case,
+    nominate,
+    passing,
+    room_after,
+    try_gang,
+    used_after,
+)
 from tests.properties.engine_steps import a_world
 from tests.properties.engine_variants import unthrottled
 from tests.properties.strategies import seeds
 
 BUDGET = 1000
-Told = list[Admission]
+Told = Admissions
 
 
-def admissions_of(case: Case, admits: tuple[Admit, ...]) -> Told:
-    """Retell the engine's admissions to the specification, placing each again in its turn."""
+def admissions_of(case: Case, admits: tuple[Admit, ...]) -> list[Admissions]:
+    """Retell the engine's admissions to the specification: who stands where after each of them."""
     jobs = {job.job_id: job for job in jobs_of(case.snapshot)}
-    told: Told = []
+    told: list[Admissions] = [()]
     for admit in admits:
-        used, room = used_after(case, told), room_after(case, told)
-        found = try_gang(case, used, room, jobs[admit.job_id])
+        used, job = used_after(case, told[-1]), jobs[admit.job_id]
+        charged = {(each.flavor, each.resource): each.amount for each in admit.charges}
+        options = passing(case, used, case.queues[job.queue], job.request)
+        choice = next(choice for choice, charges in options if charges == charged)
+        newcomer = Admission(job, charged, {}, choice)
+        found = admitted_with(case, Trial(told[-1], ()), newcomer)
         assert found is not None, "admitted although it does not fit"
         told.append(found)
     return told
@@ -114,8 +129,8 @@ def test_nobody_is_admitted_before_a_side_with_a_lower_key(seed: int) -> None:
     case = new_case(snapshot, world.now_us)
     plan = plan_cycle(snapshot, Policies(), now_us=world.now_us, budget=BUDGET)
     told = admissions_of(case, plan.admits)
-    for turn, admission in enumerate(told):
-        check_turn(case, told[:turn], admission)
+    for before, after in pairwise(told):
+        check_turn(case, before, after[-1])
 
 
 GPUS = 48

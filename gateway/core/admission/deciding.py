@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gateway.core.admission.asks import Ask, Option
+from gateway.core.admission.repacking import Gang, Repacking
 from gateway.core.admission.state import AskKey, State
 from gateway.core.admission.trial import Fit
 from gateway.core.admission.walk import QueueWalk, Turn
 from gateway.core.jobs.request import RequestClass
 from gateway.core.policies import named
 from gateway.core.policies.fairness import FAIRNESS, Candidate, Contest
-from gateway.core.policies.placement import PLACEMENT, PlacementPolicy
+from gateway.core.policies.placement import PLACEMENT, GangPlaces, PlacementPolicy
 from gateway.core.queues.definitions import Queue
 from gateway.core.queues.share import borrows
 from gateway.core.vocabulary import UNLIMITED, Blocking, QueueState, Reason, WhenCanBorrow
@@ -69,14 +70,16 @@ class Pass:
         )
         self.place: PlacementPolicy = named("placement", PLACEMENT, state.policies.placement)
         self._turns: dict[str, tuple[Turn, Option | None, int]] = {}
-        self._no_place: set[tuple[int, tuple[str, ...]]] = set()
+        self._room_mark = 0
+        self._standing: list[Gang] = []
+        self._refused: dict[tuple[int, tuple[str, ...]], Gang] = {}
         self._met_failure: set[str] = set()
         self._buried: list[Ask] = []
 
     def run(self) -> Decided:
         """Decide until nobody is left or the budget is used up; the state is as before after it."""
         # The live tree and room are used and put back: a copy of them costs more than most passes.
-        tree_mark, room_mark = self.scene.tree.mark(), self.scene.room.mark()
+        tree_mark, self._room_mark = self.scene.tree.mark(), self.scene.room.mark()
         try:
             self._line_up()
             while self._may_go_on() and (winner := self.contest.best()) is not None:
@@ -86,7 +89,7 @@ class Pass:
                 self._leave(queue, self._why_over())
         finally:
             # Also when a policy fails: nothing else would ever take out again what the pass put in.
-            self.scene.room.back_to(room_mark)
+            self.scene.room.back_to(self._room_mark)
             self.scene.tree.back_to(tree_mark)
             # Else every charge that the database brings would be written down to be taken back.
             self.scene.tree.keep()
@@ -218,16 +221,34 @@ class Pass:
         for option in passing:
             key = ask.class_id, option.place
             # Of whatever queue: nodes refuse a gang whoever asks, and in a pass they only fill.
-            if key in self._no_place:
+            if key in self._refused:
                 ask.lacks_nodes = True
                 continue
-            nodes = self.scene.nodes(ask.request, option.choice)
-            places = self.place(self.scene.room, ask.request.pod_sets, nodes)
+            gang = Gang(ask.request, self.scene.nodes(ask.request, option.choice))
+            places = self.place(self.scene.room, gang.request.pod_sets, gang.nodes)
+            if places is None:
+                places = self._place_all_anew(gang)
             if places is not None:
+                self._standing.append(gang)
                 return option, Fit(choice=option.choice, places=places, charges=option.charges)
-            self._no_place.add(key)
+            self._refused[key] = gang
             ask.lacks_nodes = True
         return None
+
+    def _place_all_anew(self, gang: Gang) -> GangPlaces | None:
+        """Let a gang in by moving those that this pass admitted; nothing of it is committed yet."""
+        admitted = self.decided.admitted
+        standing = [
+            (each, entry.fit.places) for each, entry in zip(self._standing, admitted, strict=True)
+        ]
+        repacking = Repacking(self.scene.room, self.place, self._room_mark)
+        found = repacking.with_newcomer(standing, gang, self._refused.values())
+        if found is None:
+            return None
+        for index, places in enumerate(found[:-1]):
+            moved = admitted[index].fit._replace(places=places)
+            admitted[index] = admitted[index]._replace(fit=moved)
+        return found[-1]
 
     def _admit(self, turn: Turn, option: Option, fit: Fit) -> None:
         ask, tree, table = turn.ask, self.scene.tree, self.state.lines.table
