@@ -134,7 +134,10 @@ def run_all(state: State) -> int:
             return admitted
         admitted += len(running)
         for each in decided.admitted:
-            state.lines.remove(int(state.lines.table.job_id[each.slot]))
+            job_id = int(state.lines.table.job_id[each.slot])
+            # As the mirror does when a row says that the job holds what it was given.
+            state.lines.remove(job_id)
+            state.promised.discard(job_id)
             _charge(state, each.queue, each.fit.charges, 1)
 
 

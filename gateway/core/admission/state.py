@@ -231,9 +231,19 @@ class State:
         tree = self.scene.tree
         # Quota may have come back anywhere in the same root.
         for root in {tree.root_of(queue).name for queue in self._freed if queue in tree.queues}:
-            asks = self._refused.pop(root, ())
-            self.revive(ask for ask in asks if ask.lacks_quota)
+            # One that died, was revived and died again stands there twice.
+            refused = dict.fromkeys(self._refused.pop(root, ()))
+            dead = [ask for ask in refused if ask.is_dead and ask.lacks_quota]
+            # Inside a pass quota only shrinks: whom it refuses now it would refuse at its turn.
+            passing = {ask: self._has_quota(ask) for ask in dead}
+            self._refused[root] = [ask for ask in dead if not passing[ask]]
+            self.revive(ask for ask in dead if passing[ask])
         self._freed.clear()
+
+    def _has_quota(self, ask: Ask) -> bool:
+        """Whether quota lets an option through as long as nothing is admitted."""
+        tree, queue = self.scene.tree, ask.queue.name
+        return any(tree.has_room(queue, option.counted) for option in ask.options)
 
     def _rebuild(self) -> None:
         """Work out what follows from the definitions at this instant."""

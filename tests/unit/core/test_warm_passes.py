@@ -154,6 +154,23 @@ def test_what_failed_beside_a_gang_that_started_stays_dead_until_that_gang_ends(
     assert site.decide() == [2]
 
 
+def test_quota_that_comes_back_wakes_only_whom_it_would_let_through(site: Site) -> None:
+    site.define(Queue(name="q", quotas=(a_quota(4),)))
+    for job_id, gpus in enumerate((2, 2, 4, 2), start=1):
+        site.submit(job_id, a_gang(gpu=gpus))
+    first, second = site.plan().admits
+    site.start(first)
+    site.start(second)
+    assert site.decide() == []
+    site.end(first)
+    ask = {ask.gpus: ask for ask in site.mirror.state.asks.values()}
+    assert site.plan().admits[0].job_id == 4, "the larger one came first and has no quota yet"
+    assert ask[4].is_dead
+    site.end(second)
+    site.becomes(4, JobState.CANCELLED)
+    assert site.decide() == [3]
+
+
 def test_a_gang_that_still_waits_is_planned_again_with_all_that_failed_beside_it(
     site: Site,
 ) -> None:
