@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from gateway.cli import exits
+from gateway.cli.device_history import history
 from gateway.cli.options import Output
 from gateway.cli.output import Column, Format, console, labelled, show_data, show_list, show_one
 from gateway.cli.session import client
@@ -15,7 +16,7 @@ from gateway.cli.terminal import clean, cores, gibibytes
 from gateway.core.vocabulary import DeviceHealth, DeviceKind
 
 if TYPE_CHECKING:  # the models cost a tenth of a second, and most commands need none
-    from gateway.schemas.views import DeviceView, NodeView
+    from gateway.schemas.views import DeviceView, NodeView, RoomForSize
 
 
 def state_of(device: "DeviceView") -> str:
@@ -120,7 +121,7 @@ def node_app() -> typer.Typer:
 
 def device_app() -> typer.Typer:
     """Give the commands below `gateway device`."""
-    app = typer.Typer(no_args_is_help=True, help="Devices: ls, show, map.")
+    app = typer.Typer(no_args_is_help=True, help="Devices: ls, show, history, map.")
     node_option = typer.Option("--node", help="Only this node.", metavar="NODE")
 
     @app.command("ls")
@@ -152,6 +153,8 @@ def device_app() -> typer.Typer:
         device = client().devices.get(device_id)
         show_one(device, labelled(device, DEVICE_COLUMNS), output, name="id")
 
+    app.command("history")(history)
+
     @app.command("map")
     def device_map(
         node: Annotated[str | None, node_option] = None, output: Output = Format.TABLE
@@ -164,12 +167,15 @@ def device_app() -> typer.Typer:
           gateway device map
           gateway device map --node dgx-h100-0
         """
-        devices = list(client().devices.list(node=node))
+        connection = client()
+        devices = list(connection.devices.list(node=node))
         if output is not Format.TABLE:
             show_data([device.model_dump(mode="json") for device in devices], output)
             return
         for line in map_lines(devices):
             console().print(line, soft_wrap=True)
+        for words in room_lines(connection.nodes.fragmentation().items if node is None else ()):
+            console().print(words, soft_wrap=True, markup=False)
 
     return app
 
@@ -180,6 +186,8 @@ def map_lines(devices: "Sequence[DeviceView]") -> list[Text]:
     nodes = sorted({device.node for device in devices})
     width = max(len("NODE"), *(len(node) for node in nodes), 0)
     lines = [Text(f"{'NODE':<{width}}  GPUs      NICs", style="bold")]
+    if rails := _rails(devices):
+        lines.append(Text(f"{'rail':<{width}}  {'':<10}{rails}", style="dim"))
     for node in nodes:
         line = Text(f"{clean(node):<{width}}  ")
         on_node = [device for device in devices if device.node == node]
@@ -191,6 +199,30 @@ def map_lines(devices: "Sequence[DeviceView]") -> list[Text]:
     signs = f"{FREE} free  {HIDDEN} held by others  {FOREIGN} foreign  {SICK} sick  {ABSENT} absent"
     lines.append(Text(signs, style="dim"))
     return lines
+
+
+def room_lines(sizes: "Sequence[RoomForSize]") -> list[str]:
+    """Say how far the free GPUs would go, a line for each size of pod."""
+    told = [each for each in sizes if each.ideal]
+    return [
+        f"room for {each.fitting} of {each.ideal} pods of {each.gpus} GPU{'s' * (each.gpus > 1)}"
+        + (f", {each.aligned} with a NIC each under one switch" if each.fitting else "")
+        for each in told
+    ]
+
+
+def _rails(devices: "Sequence[DeviceView]") -> str:
+    """Give the rail of each column of NICs, where all nodes agree on it; empty otherwise."""
+    rails: dict[int, int] = {}
+    for device in devices:
+        if device.kind is DeviceKind.RDMA:
+            rails.setdefault(device.ordinal, device.rail)
+            # One line stands for all nodes, or it would be wrong for some.
+            if rails[device.ordinal] != device.rail:
+                return ""
+    known = [rails[ordinal] for ordinal in sorted(rails)]
+    is_told = bool(known) and all(0 <= rail <= 9 for rail in known)  # noqa: PLR2004 - one digit
+    return "".join(map(str, known)) if is_told else ""
 
 
 def _cells(devices: "Sequence[DeviceView]", letters: dict[tuple[str, str], str]) -> Text:

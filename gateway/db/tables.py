@@ -435,6 +435,8 @@ device_grants = Table(
     Column("is_live", Boolean, nullable=False, server_default=true()),
     CheckConstraint("units > 0", name="units_positive"),
     Index("ix_device_grants_assignment_id", "assignment_id"),
+    # The history of one device, out of a table that keeps every grant there ever was.
+    Index("ix_device_grants_device_id_id", "device_id", "id"),
     # A device is held whole by one live gang, whatever any program believes.
     Index(
         "uq_device_grants_whole_device", "device_id", unique=True, **only("is_live AND is_whole")

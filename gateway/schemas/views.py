@@ -337,6 +337,41 @@ class DevicePage(Page):
     items: tuple[DeviceView, ...]
 
 
+class DeviceHoldView(View):
+    """One time that a device was held; other tenants' jobs are told by their queue alone."""
+
+    queue: str
+    holder: HolderView | None = None
+    attempt: int | None = None
+    reserved_at: Timestamp
+    # None while it is held.
+    freed_at: Timestamp | None = None
+    end_reason: EndReason | None = None
+
+
+class DeviceHistoryPage(Page):
+    """Who held a device, the newest first."""
+
+    items: tuple[DeviceHoldView, ...]
+
+
+class RoomForSize(View):
+    """How many pods of one size the free GPUs have room for."""
+
+    gpus: int
+    # What the free GPUs add up to; the two below can only be less.
+    ideal: int
+    fitting: int
+    # With a NIC for each GPU under the same PCIe switch.
+    aligned: int
+
+
+class FragmentationView(View):
+    """How far the free GPUs would go, pods of the smallest size first."""
+
+    items: tuple[RoomForSize, ...]
+
+
 class WhoAmI(View):
     """The caller as the gateway sees it."""
 

@@ -4,7 +4,15 @@ from collections.abc import Iterator
 from typing import Literal
 from urllib.parse import quote
 
-from gateway.schemas.views import DevicePage, DeviceView, NodePage, NodeView
+from gateway.schemas.views import (
+    DeviceHistoryPage,
+    DeviceHoldView,
+    DevicePage,
+    DeviceView,
+    FragmentationView,
+    NodePage,
+    NodeView,
+)
 from gateway.sdk.pages import pages
 from gateway.sdk.transport import Call, Wire, read_answer
 
@@ -24,6 +32,11 @@ class Nodes:
     def get(self, name: str) -> NodeView:
         """Give one node; raises NotFound."""
         return self._read(Call(method="GET", path=f"/nodes/{quote(name, safe='')}"))
+
+    def fragmentation(self) -> FragmentationView:
+        """Give how many pods of each size the free GPUs have room for."""
+        found = self._wire.send(Call(method="GET", path="/fragmentation"))
+        return read_answer(FragmentationView, found.content)
 
     def cordon(self, name: str, reason: str) -> NodeView:
         """Place nothing more on a node."""
@@ -65,3 +78,8 @@ class Devices:
         """Give one device; raises NotFound."""
         found = self._wire.send(Call(method="GET", path=f"/devices/{device_id}"))
         return read_answer(DeviceView, found.content)
+
+    def history(self, device_id: int) -> Iterator[DeviceHoldView]:
+        """Give who held one device, the newest first; raises NotFound."""
+        for page in pages(self._wire, f"/devices/{device_id}/history", DeviceHistoryPage):
+            yield from page.items

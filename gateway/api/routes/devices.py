@@ -10,8 +10,9 @@ from gateway.api.identifiers import DEVICE
 from gateway.api.openapi import described
 from gateway.core.vocabulary import DeviceKind
 from gateway.errors import NotFound
-from gateway.schemas.views import DevicePage, DeviceView
+from gateway.schemas.views import DeviceHistoryPage, DevicePage, DeviceView
 from gateway.service import devices as service
+from gateway.service.device_history import device_history
 
 router = APIRouter(tags=["devices"])
 # So many digits always fit into the 64 bits of the column; a longer number is no device anyway.
@@ -41,11 +42,25 @@ def list_devices(request: Request) -> Response:
 def get_device(device_id: str, request: Request) -> Response:
     """Give one device."""
     ask = plain(request)
+    device = service.get_device(ask.gateway, ask.caller, _number(device_id))
+    return answer(device, version=device.version)
+
+
+@router.get(f"/devices/{DEVICE}/history", **described(DeviceHistoryPage, query=PageQuery))
+def get_device_history(device_id: str, request: Request) -> Response:
+    """Give who held one device, the newest first."""
+    ask, query = with_query(request, PageQuery)
+    page = device_history(
+        ask.gateway, ask.caller, _number(device_id), ask.open_cursor(query), query.limit
+    )
+    return answer(page.model_copy(update={"next_cursor": ask.seal_cursor(page.next_cursor, query)}))
+
+
+def _number(device_id: str) -> int:
     # Text in the path and not `int`: FastAPI's own conversion would answer in its own form of
     # error, and take "1_0" and "٣" for numbers.
     if not (device_id.isascii() and device_id.isdigit() and len(device_id) <= LONGEST_ID):
         raise NotFound(
             f"device {device_id[:64]!r} does not exist", hint="list devices: gateway device ls"
         )
-    device = service.get_device(ask.gateway, ask.caller, int(device_id))
-    return answer(device, version=device.version)
+    return int(device_id)

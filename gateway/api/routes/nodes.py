@@ -10,8 +10,9 @@ from gateway.api.dependencies import PageQuery, plain, with_body, with_query
 from gateway.api.identifiers import NAME
 from gateway.api.openapi import described
 from gateway.schemas.base import WireModel
-from gateway.schemas.views import NodePage, NodeView
+from gateway.schemas.views import FragmentationView, NodePage, NodeView
 from gateway.service import devices as service
+from gateway.service.stranding import fragmentation
 
 router = APIRouter(tags=["nodes"])
 
@@ -54,3 +55,9 @@ def uncordon_node(name: str, request: Request) -> Response:
     ask = plain(request)
     ask.refuse_condition()
     return answer(service.uncordon_node(ask.gateway, ask.caller, name))
+
+
+@router.get("/fragmentation", **described(FragmentationView))
+def get_fragmentation(request: Request) -> Response:
+    """Give how many pods of each size the free GPUs have room for, and how many they add up to."""
+    return answer(fragmentation(plain(request).gateway))

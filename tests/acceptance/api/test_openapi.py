@@ -63,7 +63,8 @@ def test_every_promised_route_is_there() -> None:
         *("/priority-classes", "/priority-classes/{name}", "/queues/{name}/order"),
         *("/queues/{name}/shares", "/shares", "/jobs/{job_id}:top"),
         *("/nodes", "/nodes/{name}", "/nodes/{name}:cordon", "/nodes/{name}:uncordon"),
-        *("/devices", "/devices/{device_id}", "/events", "/whoami"),
+        *("/devices", "/devices/{device_id}", "/devices/{device_id}/history"),
+        *("/fragmentation", "/events", "/whoami"),
         *("/healthz", "/readyz", "/metrics"),
     }
     assert paths == promised
