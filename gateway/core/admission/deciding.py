@@ -72,6 +72,7 @@ class Pass:
         self._turns: dict[str, tuple[Turn, Option | None, int]] = {}
         self._room_mark = 0
         self._standing: list[Gang] = []
+        self._gangs: dict[tuple[int, tuple[str, ...]], Gang] = {}
         self._refused: dict[tuple[int, tuple[str, ...]], Gang] = {}
         self._met_failure: set[str] = set()
         self._buried: list[Ask] = []
@@ -224,7 +225,11 @@ class Pass:
             if key in self._refused:
                 ask.lacks_nodes = True
                 continue
-            gang = Gang(ask.request, self.scene.nodes(ask.request, option.choice))
+            gang = self._gangs.get(key)
+            if gang is None:
+                # Nodes do not change in a pass, and to find them anew costs a tenth of a turn.
+                nodes = self.scene.nodes(ask.request, option.choice)
+                gang = self._gangs[key] = Gang(ask.request, nodes)
             places = self.place(self.scene.room, gang.request.pod_sets, gang.nodes)
             if places is None:
                 places = self._place_all_anew(gang)
