@@ -150,9 +150,11 @@ class Room:
 
     def back_to(self, mark: int) -> None:
         """Give back everything taken since the mark."""
-        while len(self._taken) > mark:
-            # Backwards, so that a node that was taken from twice ends in its first state.
-            self._set(*self._taken.pop())
+        # Backwards, so that a node that was taken from often ends in its first state, set once.
+        earliest = dict(reversed(self._taken[mark:]))
+        del self._taken[mark:]
+        for row, state in earliest.items():
+            self._set(row, state)
 
     def take(self, place: PodPlace, pod_set: PodSetRequest) -> None:
         """Take one pod's amounts and devices."""

@@ -183,9 +183,11 @@ class QuotaTree:
         # A silent success here would leave the tree with use that nobody has.
         if changes is None or mark > len(changes):
             raise ValueError(f"mark {mark} was given before changes were kept or taken back")
-        while len(changes) > mark:
-            balance, used, wanted = changes.pop()
-            self._restate(balance, used, wanted)
+        # All nodes above are a function of the queues' figures, so only the earliest ones count.
+        earliest = {each[0]: each[1:] for each in reversed(changes[mark:])}
+        del changes[mark:]
+        for balance, figures in earliest.items():
+            self._restate(balance, *figures)
 
     def keep(self) -> None:
         """Make all changes final: marks end, and changes are no longer written down."""

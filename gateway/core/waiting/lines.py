@@ -172,7 +172,7 @@ class Lines:
     def groups_of(self, queue: str) -> Iterator[Group]:
         """Give the groups of a queue that have a job."""
         for group in self.lines[queue].groups.values():
-            if group.run.first() is not None:
+            if not group.run.is_empty():
                 yield group
 
     def user_of(self, key: GroupKey) -> str:

@@ -40,7 +40,16 @@ class SortedRun:
         self._unsorted.append(slots)
 
     def first(self) -> Entry | None:
-        """Give the job that comes first; those that left are forgotten on the way."""
+        """Give the job that comes first."""
+        if self.is_empty():
+            return None
+        if self._start == len(self._order):
+            return self._newcomers[0]
+        settled = self.entry(int(self._order[self._start]))
+        return min(settled, self._newcomers[0]) if self._newcomers else settled
+
+    def is_empty(self) -> bool:
+        """Whether nobody is here; those that left are forgotten on the way."""
         if self._unsorted:
             self._sort()
         order, stages = self._order, self.table.stage
@@ -49,10 +58,7 @@ class SortedRun:
             self._start += 1
         while self._newcomers and stages[self._newcomers[0][3]] != self.stage:
             del self._newcomers[0]
-        if self._start == len(order):
-            return self._newcomers[0] if self._newcomers else None
-        settled = self.entry(int(order[self._start]))
-        return min(settled, self._newcomers[0]) if self._newcomers else settled
+        return self._start == len(order) and not self._newcomers
 
     def walk(self) -> Iterator[Entry]:
         """Give all jobs in order."""

@@ -98,7 +98,7 @@ class JobTable:
         slot = self._recent.get(job_id)
         if slot is None:
             ordered = self.job_id[: self._sorted]
-            slot = int(np.searchsorted(ordered, job_id))
+            slot = int(ordered.searchsorted(job_id))
             if slot == self._sorted or ordered[slot] != job_id:
                 return None
         return None if self.stage[slot] == GONE else slot
