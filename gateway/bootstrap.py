@@ -200,7 +200,7 @@ def _write_private(path: Path, text: str) -> None:
     partial.replace(path)
 
 
-def _calm_collector() -> None:
+def calm_collector() -> None:
     """Spare the garbage collector what lives as long as the server, and look less often.
 
     A batch of a thousand jobs would otherwise spend a third of its time in fruitless searches.
@@ -249,7 +249,7 @@ def _run(
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         # uvicorn raises the signal again after its own graceful stop; ours comes after that.
         signal.signal(signal.SIGTERM, lambda *_: None)
-    _calm_collector()
+    calm_collector()
     ticker.start()
     log.info("listening", address=f"http://{bound.getsockname()[0]}:{bound.getsockname()[1]}")
     try:
