@@ -86,7 +86,8 @@ class PodFits:
             tuple(map(sub, state.free, self.shape.need)),
         )
 
-    def _take(self, state: NodeState, count: int) -> Taken:
+    def left(self, state: NodeState, count: int) -> tuple[tuple[tuple[int, int], ...], NodeState]:
+        """Give the devices of up to that many pods, and the state after them without a number."""
         masks: list[tuple[int, int]] = []
         # Told how many come after it, so that the first pod does not take the last near pair.
         for siblings in reversed(range(count)):
@@ -95,7 +96,11 @@ class PodFits:
                 break
             masks.append((choice.gpu_mask, choice.nic_mask))
             state = self.less(state, choice.gpu_mask, choice.nic_mask)
-        return Taken(tuple(masks), self.states.number_of(state))
+        return tuple(masks), state
+
+    def _take(self, state: NodeState, count: int) -> Taken:
+        masks, after = self.left(state, count)
+        return Taken(masks, self.states.number_of(after))
 
     def _choose(self, free: Devices, siblings: int) -> Choice | None:
         key = (*free, siblings)

@@ -6,7 +6,7 @@ live on from cycle to cycle; it then equals a new one of the same fleet. Not for
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from gateway.core.placing.states import NodeState
 from gateway.core.placing.views import View, Views
 from gateway.core.resources import GPU, PODS, RDMA
 from gateway.core.vocabulary import PairRule
+
+if TYPE_CHECKING:
+    from gateway.core.placing.typical import Typical
 
 __all__ = ["PodPlace", "Room", "wish_of", "with_rule"]
 
@@ -39,6 +42,8 @@ class Room:
 
     def __init__(self, fleet: Fleet, base: Base | None = None) -> None:
         """Start from the fleet's free state; `base` is that of another room of this fleet."""
+        self.typical: Typical | None = None
+        """What is typically asked of this fleet; for policies that care, and set by who knows."""
         self._start(base or base_of(fleet))
 
     def _start(self, base: Base) -> None:
@@ -82,7 +87,9 @@ class Room:
 
     def afresh(self) -> "Room":
         """Give another room in the fleet's own state, that shares what is known of its states."""
-        return Room(self.fleet, self.base)
+        other = Room(self.fleet, self.base)
+        other.typical = self.typical
+        return other
 
     def twin(self) -> "Room":
         """Give another room in this one's present state, with what was taken taken for good."""

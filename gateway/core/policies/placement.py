@@ -1,17 +1,28 @@
 """Placement policies: where the pods of one gang go. All of them or none.
 
 A policy is a function of the free room, the gang's pod sets and the nodes each may use. It takes
-what it gives from the room, or leaves the room as it was and gives None.
+what it gives from the room, or leaves the room as it was and gives None. All find a place whenever
+`pack` finds one, so which is chosen decides where gangs start and not whether they may.
 """
 
 from typing import Protocol
 
 from gateway.core.devices.fleet import Bool
-from gateway.core.placing.attempts import PodSets
+from gateway.core.placing.attempts import Attempt, PodSets
 from gateway.core.placing.room import Room
+from gateway.core.placing.scoring import place_on_one
 from gateway.core.placing.searching import GangPlaces, place
+from gateway.core.placing.spreading import spread_out
 
-__all__ = ["PLACEMENT", "GangPlaces", "PlacementPolicy", "PodSets", "pack"]
+__all__ = [
+    "PLACEMENT",
+    "GangPlaces",
+    "PlacementPolicy",
+    "PodSets",
+    "fragmentation",
+    "pack",
+    "spread",
+]
 
 
 class PlacementPolicy(Protocol):
@@ -36,4 +47,52 @@ def pack(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces | 
     return None
 
 
-PLACEMENT: dict[str, PlacementPolicy] = {"pack": pack}
+def fragmentation(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces | None:
+    """Put a gang that one node can take where least becomes useless for what is typically asked.
+
+    Gangs of several pod sets or nodes are packed, and so is everybody while nothing is known of
+    what is typical.
+    """
+    typical = room.typical
+    if typical is None or len(pod_sets) > 1:
+        return pack(room, pod_sets, nodes)
+    for attempt in room.attempts(pod_sets, nodes):
+        (ask,) = attempt.asks
+        found = place_on_one(room, typical, ask)
+        places = {ask.name: found} if found else place(room, attempt)
+        if places is not None:
+            return places
+    return None
+
+
+def spread(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces | None:
+    """Use many nodes, and of those the emptiest, so that a node that fails takes little with it.
+
+    Gangs that want to share a domain are packed into it: they said what they care for.
+    """
+    for attempt in room.attempts(pod_sets, nodes):
+        places = _spread(room, attempt) or place(room, attempt)
+        if places is not None:
+            return places
+    return None
+
+
+def _spread(room: Room, attempt: Attempt) -> GangPlaces | None:
+    if any(ask.label for ask in attempt.asks):
+        return None
+    mark, places = room.mark(), {}
+    for ask in attempt.asks:
+        found = spread_out(room, ask)
+        if found is None:
+            # One set stands in the way of another; whether they fit together, packing will tell.
+            room.back_to(mark)
+            return None
+        places[ask.name] = found
+    return places
+
+
+PLACEMENT: dict[str, PlacementPolicy] = {
+    "pack": pack,
+    "fragmentation": fragmentation,
+    "spread": spread,
+}

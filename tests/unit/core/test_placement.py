@@ -120,5 +120,5 @@ def test_one_rule_can_replace_all_others() -> None:
 def test_an_unknown_policy_is_refused_with_the_known_names() -> None:
     with pytest.raises(InvalidInput) as caught:
         named("placement", PLACEMENT, "scatter")
-    assert caught.value.allowed == ("pack",)
+    assert caught.value.allowed == ("fragmentation", "pack", "spread")
     assert caught.value.value == "scatter"
