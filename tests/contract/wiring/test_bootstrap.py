@@ -276,7 +276,7 @@ def test_a_dev_server_announces_where_it_is_and_tidies_up(tmp_path: Path) -> Non
 def test_the_collector_is_calmed_but_not_turned_off() -> None:
     before = gc.get_threshold()
     try:
-        bootstrap._calm_collector()
+        bootstrap.calm_collector()
 
         assert gc.isenabled()
         assert gc.get_threshold()[0] > before[0]
