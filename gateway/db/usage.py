@@ -1,18 +1,19 @@
-"""Users' decayed usage by queue: noted where gangs are reserved and freed, read for the decision.
+"""Users' decayed usage by queue: noted where gangs are reserved, run and freed, read to decide.
 
 Each figure is as of the instant of its last note and fades from there on without being written.
 How it fades is the arithmetic of `core.policies.decay`; which queues count it is the caller's.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from gateway.core.policies.decay import Usage, added, at_landmark
-from gateway.db.engine import Writer
-from gateway.db.tables import user_usage
+from gateway.core.vocabulary import AttemptPhase
+from gateway.db.engine import Row, Writer
+from gateway.db.tables import attempts, jobs, user_usage
 
 
 class UsageNote(NamedTuple):
@@ -47,6 +48,34 @@ def read_usage(
     for row in connection.execute(select(user_usage)):
         by_queue.setdefault(row.queue, {})[row.user_name] = Usage(row.usage, row.at_us)
     return {queue: at_landmark(usages, half_life_us) for queue, usages in by_queue.items()}
+
+
+def counted(connection: Connection) -> Sequence[Row]:
+    """Give live gangs whose users' usage counts, with queue and user, by attempt."""
+    statement = (
+        select(
+            attempts.c.id,
+            attempts.c.reserved_us,
+            attempts.c.usage_part,
+            attempts.c.usage_entry,
+            attempts.c.usage_at_us,
+            jobs.c.queue,
+            jobs.c.user_name,
+        )
+        .join(jobs, jobs.c.id == attempts.c.job_id)
+        .where(attempts.c.phase != AttemptPhase.CLOSED, attempts.c.usage_part > 0)
+        .order_by(attempts.c.id)
+    )
+    return connection.execute(statement).mappings().all()
+
+
+def set_counted(writer: Writer, attempt_id: int, usage: int, at_us: int) -> None:
+    """Remember what a live gang has counted in all, as of an instant."""
+    writer.connection.execute(
+        update(attempts)
+        .where(attempts.c.id == attempt_id, attempts.c.phase != AttemptPhase.CLOSED)
+        .values(usage_entry=usage, usage_at_us=at_us)
+    )
 
 
 def _add(writer: Writer, note: UsageNote, at_us: int, half_life_us: int) -> None:

@@ -1,8 +1,8 @@
 """What a gang adds to its user's decayed usage, in queues that order by it.
 
 At reservation it counts as if it had run for as long as it is expected to, so that a user cannot
-start many gangs before the first of them counts. At release that is taken back, and what was really
-used counts instead.
+start many gangs before the first of them counts. Whoever holds his devices for longer counts for
+more while he does; at release what was counted is taken back, and what was really used counts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,9 @@ from gateway.core.policies.decay import accrued, faded, part_of
 from gateway.core.resources import GPU, RDMA
 from gateway.core.vocabulary import OrderPolicy
 from gateway.db.engine import Row, Writer
-from gateway.db.usage import UsageNote, note_usage
+from gateway.db.leases import require_epoch
+from gateway.db.usage import UsageNote, counted, note_usage, set_counted
+from gateway.service.context import Gateway
 
 SECOND_US = 1_000_000
 EXPECTED_SECONDS = 3600
@@ -71,10 +73,45 @@ def settle_usage(
     writer: Writer, job: Row, attempt: Row, at_us: int, half_life_seconds: int
 ) -> None:
     """Count what a gang that is freed really used, in place of what it counted at the start."""
-    part, half_life_us = attempt["usage_part"], half_life_seconds * SECOND_US
-    if not part:
-        return
+    half_life_us = half_life_seconds * SECOND_US
+    if attempt["usage_part"]:
+        more = _uncounted(attempt, at_us, half_life_us)
+        note_usage(writer, [UsageNote(job["queue"], job["user_name"], more)], at_us, half_life_us)
+
+
+def accrue_usage(gateway: Gateway) -> int:
+    """Count what gangs used beyond what they counted at the start; gives of how many gangs.
+
+    Else one that runs for weeks would count as an hour until it ends. Only the leader does it.
+    """
+    epoch = gateway.leadership.epoch
+    if epoch is None:
+        return 0
+    half_life_us = gateway.settings.usage_half_life_seconds * SECOND_US
+
+    def work(writer: Writer) -> int:
+        require_epoch(writer, epoch)
+        at_us = gateway.clock.now_us()
+        found = [(row, _uncounted(row, at_us, half_life_us)) for row in counted(writer.connection)]
+        # What a gang counted at once stands until it has used as much.
+        late = [(row, more) for row, more in found if more > 0]
+        notes = [UsageNote(row["queue"], row["user_name"], more) for row, more in late]
+        note_usage(writer, notes, at_us, half_life_us)
+        for row, _ in late:
+            set_counted(writer, row["id"], _used(row, at_us, half_life_us), at_us)
+        return len(late)
+
+    return gateway.database.run_write(work)
+
+
+def _uncounted(attempt: Row, at_us: int, half_life_us: int) -> int:
+    """Give what a gang has used and not counted; negative where it counted too much."""
+    since_us = attempt["usage_at_us"] or attempt["reserved_us"]
+    so_far = faded(attempt["usage_entry"], max(0, at_us - since_us), half_life_us)
+    return _used(attempt, at_us, half_life_us) - so_far
+
+
+def _used(attempt: Row, at_us: int, half_life_us: int) -> int:
+    # A clock that was set back makes no use negative.
     held_us = max(0, at_us - attempt["reserved_us"])
-    entry = faded(attempt["usage_entry"], held_us, half_life_us)
-    used = accrued(part, held_us, half_life_us) - entry
-    note_usage(writer, [UsageNote(job["queue"], job["user_name"], used)], at_us, half_life_us)
+    return accrued(attempt["usage_part"], held_us, half_life_us)

@@ -19,6 +19,7 @@ from gateway.service.launching import launch_due
 from gateway.service.leading import keep_leading
 from gateway.service.reconciling import reconcile_due
 from gateway.service.stopping import delete_finished
+from gateway.service.user_usage import accrue_usage
 
 log = structlog.get_logger()
 MOST_CYCLES_AT_ONCE = 5
@@ -69,6 +70,12 @@ class Rounds:
         """Remove finished objects that were kept long enough."""
         with self._moving:
             self._make("tidy", lambda: self._leads() and delete_finished(self.gateway))
+
+    def usage(self) -> None:
+        """Count what running gangs use beyond what they counted at the start."""
+        # Not while gangs are freed, which count what is left for the last time.
+        with self._moving:
+            self._make("usage", lambda: self._leads() and accrue_usage(self.gateway))
 
     def _leads(self) -> bool:
         return self.gateway.leadership.epoch is not None

@@ -28,6 +28,8 @@ RECONNECT_SECONDS = 2.0
 STOP_SECONDS = 10.0
 LEASE_RENEWALS = 3
 """Renewals within one lease; two may be lost."""
+USAGE_SECONDS = 60.0
+"""Between two counts of what running gangs use; a half-life is a minute at least."""
 TIDY_EVERY = 10
 """Launch paces between two looks for finished objects."""
 
@@ -60,6 +62,7 @@ class Ticker:
         self._every(settings.cycle_seconds, self.rounds.cycle)
         self._every(settings.launch_seconds, self.rounds.gangs)
         self._every(settings.launch_seconds * TIDY_EVERY, self.rounds.tidy)
+        self._every(USAGE_SECONDS, self.rounds.usage)
         self._scheduler.start()
         self._spawn("gateway-wake", self._answer_wakes)
         if not self.gateway.database.is_sqlite and not settings.database_has_pooler:

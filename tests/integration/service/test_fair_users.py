@@ -9,15 +9,17 @@ from gateway.core.policies.decay import CAPACITY_BITS, STORED_BITS, accrued, fad
 from gateway.core.vocabulary import JobState
 from gateway.db.engine import Row
 from gateway.db.tables import user_usage
+from gateway.errors import StaleLeader
 from gateway.schemas.definitions import QueueSpec
 from gateway.service import queues
 from gateway.service.context import Caller
-from gateway.service.user_usage import capacity_of
+from gateway.service.user_usage import accrue_usage, capacity_of
 from tests.builders import a_fleet
 from tests.service_world import ADMIN, World, a_spec
 
 WEEK_US = 7 * 86_400_000_000
 HOUR_US = 3_600_000_000
+ENDLESS = {"run-seconds": 10**7}
 ALL = 1 << STORED_BITS
 ANN = Caller(name="ann", namespaces=("team-a",))
 BOB = Caller(name="bob", namespaces=("team-a",))
@@ -62,6 +64,48 @@ def test_at_its_end_a_gang_counts_for_what_it_really_used(fair: World) -> None:
     held_us = row["at_us"] - reserved_us
     assert 60_000_000 <= held_us < 90_000_000
     assert row["usage"] == pytest.approx(accrued(ALL // 2, held_us, WEEK_US), abs=2)
+
+
+def test_a_gang_that_outlives_what_was_expected_counts_for_more_while_it_runs(fair: World) -> None:
+    job = fair.submit(a_spec("long", gpu=8, expected_seconds=600, script=ENDLESS), caller=ANN)
+    fair.until(job, JobState.RUNNING)
+    at_start = usages(fair)["ann"]
+    fair.turn(300)
+    assert accrue_usage(fair.gateway) == 0, "it counted more than that at once"
+    assert usages(fair)["ann"]["usage"] == at_start["usage"]
+    fair.turn(3 * 86_400)
+    assert accrue_usage(fair.gateway) == 1
+    row = usages(fair)["ann"]
+    held_us = row["at_us"] - at_start["at_us"]
+    assert row["usage"] == pytest.approx(accrued(ALL // 2, held_us, WEEK_US), abs=2)
+    assert accrue_usage(fair.gateway) == 0, "nothing more at the same instant"
+
+
+def test_what_was_counted_while_it_ran_is_not_counted_again_at_its_end(fair: World) -> None:
+    job = fair.submit(a_spec("long", gpu=8, script={"run-seconds": 9000}), caller=ANN)
+    fair.until(job, JobState.RUNNING)
+    reserved_us = usages(fair)["ann"]["at_us"]
+    for _ in range(3):
+        fair.turn(2500)
+        accrue_usage(fair.gateway)
+    fair.until(job, JobState.RUNNING)
+    fair.turn(2500)
+    fair.until(job, JobState.SUCCEEDED)
+    row = usages(fair)["ann"]
+    assert row["usage"] == pytest.approx(
+        accrued(ALL // 2, row["at_us"] - reserved_us, WEEK_US), abs=8
+    )
+
+
+def test_only_the_leader_counts(fair: World) -> None:
+    job = fair.submit(a_spec("long", gpu=8, script=ENDLESS), caller=ANN)
+    fair.until(job, JobState.RUNNING)
+    fair.turn(86_400)
+    epoch, fair.gateway.leadership.epoch = fair.gateway.leadership.epoch, None
+    assert accrue_usage(fair.gateway) == 0
+    fair.gateway.leadership.epoch = (epoch or 0) - 1
+    with pytest.raises(StaleLeader):
+        accrue_usage(fair.gateway)
 
 
 def test_two_gangs_of_one_cycle_count_together(fair: World) -> None:
