@@ -5,6 +5,8 @@ half-way, and all use one connection, whose page cache stays warm because nobody
 PostgreSQL gets limits on waiting, and nothing that a transaction pooler would mix up.
 """
 
+import sqlite3
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +19,14 @@ LOCK_TIMEOUT_MS: Final = 5_000
 STATEMENT_TIMEOUT_MS: Final = 30_000
 MOST_EXTRA: Final = 48
 """Connections beyond the pool that a burst may open."""
+BUSY_SECONDS: Final = 10
+"""How long a connection waits for a file that others have locked."""
+BUSY_PAUSE_SECONDS: Final = 0.02
 _PRAGMAS: Final = (
+    f"busy_timeout={BUSY_SECONDS * 1000}",
     "journal_mode=WAL",
     "synchronous=FULL",
     "foreign_keys=ON",
-    "busy_timeout=10000",
     "wal_autocheckpoint=4000",
 )
 WRITER_CACHE_KIB: Final = 64 * 1024
@@ -48,13 +53,29 @@ def _sqlite(url: URL, begin_with: str, pragmas: tuple[str, ...], **pool: int) ->
     def prepare(connection: Any, _record: object) -> None:
         connection.isolation_level = None  # the driver's own BEGIN comes late and is deferred
         for pragma in pragmas:
-            connection.execute(f"PRAGMA {pragma}")
+            _set(connection, f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         connection.exec_driver_sql(begin_with)
 
     return engine
+
+
+def _set(connection: Any, pragma: str) -> None:
+    """Set one pragma, however busy the file is."""
+    give_up_at = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute(pragma)
+        except sqlite3.OperationalError as error:
+            # Two that turn a new file to WAL at once are refused at once, whatever busy_timeout
+            # says: each holds what the other waits for.
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
+                raise
+            time.sleep(BUSY_PAUSE_SECONDS)
+        else:
+            return
 
 
 def postgresql_engine(url: URL, pool_size: int, *, has_pooler: bool) -> Engine:

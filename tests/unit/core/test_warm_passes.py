@@ -171,6 +171,17 @@ def test_quota_that_comes_back_wakes_only_whom_it_would_let_through(site: Site) 
     assert site.decide() == [3]
 
 
+def test_what_nobody_may_have_read_is_told_again(site: Site) -> None:
+    site.submit(1, a_gang(gpu=8))
+    site.submit(2, a_gang(gpu=4))
+    (admit,) = site.plan().admits
+    site.start(admit)
+    site.plan()
+    assert site.plan().class_holds == ()
+    site.mirror.state.untell([("q", 2), ("q", 1), ("gone", 9)])
+    assert [hold.class_index for hold in site.plan().class_holds] == [2]
+
+
 def test_a_gang_that_still_waits_is_planned_again_with_all_that_failed_beside_it(
     site: Site,
 ) -> None:
