@@ -19,7 +19,9 @@ import uvicorn
 from gateway.api.app import create_app
 from gateway.api.tokens import TokenFile, new_token, token_line
 from gateway.backends.base import LaunchBackend
-from gateway.core.policies import register
+from gateway.core.admission import Policies
+from gateway.core.mirror import Mirror
+from gateway.core.policies import named, register
 from gateway.core.policies.fairness import FAIRNESS
 from gateway.core.policies.ordering import ORDERING
 from gateway.core.policies.placement import PLACEMENT
@@ -28,7 +30,7 @@ from gateway.db.engine import open_database
 from gateway.db.locking import lock_sqlite
 from gateway.db.migrations import check_head, upgrade
 from gateway.errors import InvalidInput, StartupRefused
-from gateway.service.context import EVERY_NAMESPACE, Caller, Gateway, Leadership
+from gateway.service.context import EVERY_NAMESPACE, Caller, Gateway, Leadership, MirrorState
 from gateway.settings import Settings
 from gateway.ticker import Ticker
 
@@ -45,6 +47,7 @@ def build_gateway(settings: Settings) -> Gateway:
             policy that another distribution brings cannot be used.
     """
     register_policies()
+    policies = policies_of(settings)
     database = open_database(
         settings.url,
         pool_size=settings.database_pool_size,
@@ -61,7 +64,23 @@ def build_gateway(settings: Settings) -> Gateway:
         backend=backend,
         settings=settings,
         leadership=Leadership(holder=f"{socket.gethostname()}-{secrets.token_hex(6)}"),
+        mirror=MirrorState(mirror=Mirror(policies)),
     )
+
+
+def policies_of(settings: Settings) -> Policies:
+    """Give the policies that the settings name; StartupRefused for one that nobody offers."""
+    try:
+        named("placement", PLACEMENT, settings.placement_policy)
+    except InvalidInput as error:
+        raise StartupRefused(
+            f"no placement policy is called {settings.placement_policy!r}",
+            pointer="/placement_policy",
+            value=settings.placement_policy,
+            allowed=error.allowed,
+            hint=error.hint,
+        ) from error
+    return Policies(placement=settings.placement_policy)
 
 
 def register_policies() -> None:

@@ -4,7 +4,7 @@ Disposable: an empty mirror that is given every row decides exactly what a long-
 Applying a row twice is harmless. Nothing here asks for rows; the service brings them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -88,6 +88,8 @@ class MirrorRows(NamedTuple):
     charges: tuple[ChargeRow, ...] = ()
     usage: dict[str, dict[str, int]] | None = None
     """Decayed usage by queue and user, all at one landmark."""
+    recent: Mapping[int, int] | None = None
+    """Jobs by class among those submitted last."""
     definitions: DefinitionRows | None = None
     is_inventory_complete: bool | None = None
 
@@ -119,6 +121,10 @@ class Mirror:
         self._apply_charges(rows.charges)
         if rows.usage is not None:
             self.state.lines.rate_users(rows.usage)
+        if rows.recent is not None:
+            # In order of id, so that equal rows give equal states whatever order they came in.
+            known = sorted(rows.recent.keys() & self.state.classes.keys())
+            self.state.recent = tuple((self.state.classes[key], rows.recent[key]) for key in known)
         self._apply_inventory(rows)
         self._apply_jobs(rows.jobs)
         if rows.waiting:

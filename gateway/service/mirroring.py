@@ -2,8 +2,10 @@
 
 from gateway.core.devices.gains import is_alike_when_idle
 from gateway.core.mirror import DefinitionRows, MirrorRows
+from gateway.core.policies.placement import ALWAYS_ALIKE
 from gateway.core.queues.definitions import Budget
 from gateway.db.mirror_reading import read_changes, read_spent, read_waiting
+from gateway.db.recent import read_recent
 from gateway.service.context import Feasible, Gateway
 from gateway.service.user_usage import SECOND_US
 
@@ -22,6 +24,8 @@ def refresh(gateway: Gateway) -> None:
     if rows.definitions and not is_cold and _budgets(rows.definitions) != _budgets(known):
         spent = read_spent(gateway.database, rows.definitions)
         rows = rows._replace(charges=(*rows.charges, *spent))
+    if state.mirror.state.policies.placement not in ALWAYS_ALIKE:
+        rows = rows._replace(recent=read_recent(gateway.database))
     state.mirror.apply(rows)
     for piece in read_waiting(gateway.database) if is_cold else ():
         state.mirror.apply(MirrorRows(waiting=piece))

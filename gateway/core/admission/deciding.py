@@ -69,6 +69,7 @@ class Pass:
             self.scene.tree
         )
         self.place: PlacementPolicy = named("placement", PLACEMENT, state.policies.placement)
+        self.scene.room.typical = state.typical()
         self._turns: dict[str, tuple[Turn, Option | None, int]] = {}
         self._room_mark = 0
         self._standing: list[Gang] = []

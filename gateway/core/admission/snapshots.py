@@ -18,6 +18,7 @@ def state_of(snapshot: Snapshot, policies: Policies, now_us: int) -> State:
     # Before the definitions: the tree is then planted once, with its use already in it.
     for use in snapshot.usage:
         state.charge(use.queue, (use.flavor, use.resource), use.amount)
+    state.recent = snapshot.recent
     state.move(snapshot.fleet, None)
     state.define(Definitions(snapshot.queues, snapshot.cohorts, snapshot.flavors))
     state.holdings = holdings_of(snapshot.held, snapshot.spans)
@@ -57,6 +58,7 @@ def setting_of(state: State, serial: int) -> Snapshot:
             UserUsage(queue=queue, user=user, usage=usage)
             for (queue, user), usage in sorted(state.lines.user_usage())
         ),
+        recent=state.recent,
     )
 
 

@@ -14,12 +14,15 @@ from gateway.core.admission.asks import Ask, new_ask
 from gateway.core.admission.trial import Scene
 from gateway.core.admission.types import Policies
 from gateway.core.admission.usage import Holdings
+from gateway.core.admission.usual import Requested, Usual, requested_by
 from gateway.core.devices.building import fleet_of
 from gateway.core.devices.fleet import Fleet
 from gateway.core.devices.gains import has_gained
 from gateway.core.jobs.request import RequestClass
 from gateway.core.placing.eligibility import Eligibility
 from gateway.core.placing.room import Room
+from gateway.core.placing.typical import Typical
+from gateway.core.policies.placement import ALWAYS_ALIKE
 from gateway.core.queues.dated import definitions_at, next_change_us
 from gateway.core.queues.definitions import Cohort, Flavor, Queue
 from gateway.core.queues.tree import Pair, QuotaTree
@@ -82,6 +85,9 @@ class State:
         self.promised: set[int] = set()
         """Jobs that the last pass admitted and that were not seen to hold anything yet; what it saw
         fail, failed beside them."""
+        self.recent: Requested = ()
+        """What was asked for of late; nothing where nobody looked."""
+        self._usual = Usual()
         self.now_us = 0
         """Instant at which it stands."""
         self._dated_until_us: int | None = None
@@ -158,6 +164,14 @@ class State:
     def next_dated_us(self) -> int | None:
         """Give the instant of the next dated change."""
         return next_change_us(self.definitions.queues, self.definitions.cohorts, self.now_us)
+
+    def typical(self) -> Typical | None:
+        """Give what is typically asked for, for a placement policy that wants to know it."""
+        if self.policies.placement in ALWAYS_ALIKE:
+            return None
+        # Who waits is a poor sample, for it leaves out whoever never had to; better than none.
+        requested = self.recent or requested_by(self.lines.table, self.classes)
+        return self._usual.typical(self.scene, requested)
 
     def ask(self, key: AskKey) -> Ask:
         """Give what a queue's jobs of a class ask for."""

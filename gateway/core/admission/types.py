@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from gateway.core.admission.unblock import Lifts
 from gateway.core.devices.fleet import Fleet
 from gateway.core.jobs.columns import WaitingJobs
+from gateway.core.jobs.request import RequestClass
 from gateway.core.queues.definitions import Cohort, Flavor, Queue
 from gateway.core.vocabulary import Reason
 
@@ -86,6 +87,8 @@ class Snapshot:
     user_usage: tuple[UserUsage, ...] = ()
     node_holds: tuple[NodeHold, ...] = ()
     blocked: tuple[Blocked, ...] = ()
+    recent: tuple[tuple[RequestClass, int], ...] = ()
+    """Request classes of late and how many jobs of each; without any, those who wait count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ class Typical:
 
     def __init__(self, room: Room, asked: Iterable[Asked]) -> None:
         """Take the most frequent of these; nodes that the same of them may use are of one kind."""
-        listed = sorted(asked, key=lambda each: -each.weight)[:MOST_TYPICAL]
+        listed = _most_frequent(list(asked))
         self.shapes = room.shapes
         """Of the fleet that these are typical for: states mean nothing to another."""
         self._states = room.shapes.states
@@ -93,6 +93,13 @@ class Typical:
         kinds = kinds if shape.is_known else frozenset()
         need = (shape.wish.nics, *shape.need)
         return TypicalPod(asked.weight, shape.wish.gpus, WHOLE_GPU, need, kinds)
+
+
+def _most_frequent(asked: list[Asked]) -> list[Asked]:
+    if len(asked) <= MOST_TYPICAL:
+        return asked
+    # Which of the equally frequent are left out must not depend on the order in which they came.
+    return sorted(asked, key=lambda each: (-each.weight, repr(each.pod_set)))[:MOST_TYPICAL]
 
 
 def _kinds(masks: Sequence[Bool], nodes: int) -> tuple[Int64, Bool]:

@@ -15,6 +15,7 @@ from gateway.core.placing.searching import GangPlaces, place
 from gateway.core.placing.spreading import spread_out
 
 __all__ = [
+    "ALWAYS_ALIKE",
     "PLACEMENT",
     "GangPlaces",
     "PlacementPolicy",
@@ -91,6 +92,8 @@ def _spread(room: Room, attempt: Attempt) -> GangPlaces | None:
     return places
 
 
+ALWAYS_ALIKE = frozenset({"pack", "spread"})
+"""Policies that do not look at what is typically asked for; working it out would be wasted."""
 PLACEMENT: dict[str, PlacementPolicy] = {
     "pack": pack,
     "fragmentation": fragmentation,

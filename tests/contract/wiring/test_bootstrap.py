@@ -148,6 +148,25 @@ def test_a_gateway_without_its_back_end_leaves_the_database_closed(tmp_path: Pat
     assert caught.value.pointer == "/backend"
 
 
+def test_a_gateway_places_by_the_policy_of_its_settings(tmp_path: Path) -> None:
+    config = settings(tmp_path, placement_policy="spread")
+    config.state_dir.mkdir()
+    upgrade(config.url)
+    gateway = build_gateway(config)
+    gateway.database.close()
+
+    assert gateway.mirror.mirror.state.policies.placement == "spread"
+
+
+def test_a_placement_policy_that_nobody_offers_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StartupRefused) as caught:
+        build_gateway(settings(tmp_path, placement_policy="scatter"))
+
+    assert (caught.value.pointer, caught.value.value) == ("/placement_policy", "scatter")
+    assert caught.value.allowed == ("fragmentation", "pack", "spread")
+    assert caught.value.hint == "choose one of: fragmentation, pack, spread"
+
+
 def open_files(folder: Path) -> list[str]:
     """Give the files below a folder that this program holds open."""
     gc.collect()
