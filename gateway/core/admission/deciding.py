@@ -112,21 +112,21 @@ class Pass:
 
     def _line_up(self) -> None:
         """Let the queues with somebody who may fit take part, and those who may be in their way."""
+        if not any(self.state.live.values()):
+            return
         tree = self.scene.tree
-        live = [name for name, keys in sorted(self.state.live.items()) if keys]
-        live = [name for name in live if self._is_open(name)]
+        admitting = [name for name in self.scene.queues if self._is_open(name)]
         # A queue without live groups still counts in its root: its first dead candidate protects
         # what is its queue's own, and blocks the queue if that is strict.
-        roots = {id(tree.root_of(name)) for name in live}
-        for name in self.scene.queues:
-            if self._is_open(name) and id(tree.root_of(name)) in roots:
+        roots = {id(tree.root_of(name)) for name in admitting if self.state.live.get(name)}
+        for name in admitting:
+            if id(tree.root_of(name)) in roots:
                 self._open(name)
 
     def _is_open(self, name: str) -> bool:
-        queue, holdings = self.scene.queues.get(name), self.state.holdings
+        queue, holdings = self.scene.queues[name], self.state.holdings
         return (
-            queue is not None
-            and queue.state is QueueState.OPEN
+            queue.state is QueueState.OPEN
             and holdings.running.get(name, 0) < queue.caps.running_jobs
             and not holdings.is_over_budget(queue, self.now_us)
         )
@@ -140,7 +140,7 @@ class Pass:
             for group in self.state.lines.groups_of(name)
             if (ask := known.get((name, group.key.class_id))) is not None
         ]
-        askers = [asker for asker in everybody if self._may_start(*asker)]
+        askers = [each for each in everybody if not each[1].has_caps or self._may_start(*each)]
         if len(askers) < len(everybody):
             served = {ask.class_id for _, ask in askers}
             capped = {ask.class_id for _, ask in everybody} - served
@@ -174,9 +174,8 @@ class Pass:
     def _put(self, turn: Turn, option: Option | None, changes: int) -> None:
         queue, table = turn.ask.queue.name, self.state.lines.table
         self._turns[queue] = turn, option, changes
-        submitted_us, rank = table.submitted_us[turn.slot], table.rank[turn.slot]
-        charges = option.counted if option else {}
-        self.contest.put(Candidate(queue, turn.slot, int(submitted_us), charges, int(rank)))
+        rank, charges = int(table.rank[turn.slot]), option.counted if option else {}
+        self.contest.put(Candidate(queue, turn.slot, turn.submitted_us, charges, rank))
 
     def _nominate(self, ask: Ask) -> Option | None:
         """Give the option that is tried first: one that quota lets through, else the first."""

@@ -18,11 +18,13 @@ class Turn(NamedTuple):
     group: Group
     ask: Ask
     slot: int
+    submitted_us: int
     is_dead: bool = False
     """It is known not to fit, and stands here only because others must not pass it unnoticed."""
 
 
-_Item = tuple[Position, int, Turn, Iterator[Entry]]
+_Item = tuple[Position, int, Turn, Iterator[Entry] | None]
+"""Position, a number that decides ties, whose turn, and who follows where that was asked yet."""
 
 
 class QueueWalk:
@@ -35,7 +37,7 @@ class QueueWalk:
         self._line = line
         self._now_us = now_us
         self._serial = 0
-        items = [self._item(group, ask, group.run.walk()) for group, ask in live]
+        items = [self._item(group, ask, group.run.first(), None) for group, ask in live]
         self._heap: list[_Item] = [item for item in items if item is not None]
         self._dead = list(self._markers(dead))
         heapify(self._heap)
@@ -49,7 +51,11 @@ class QueueWalk:
     def step(self) -> None:
         """Go on to the next job."""
         _, _, turn, rest = self._heap[0]
-        following = self._item(turn.group, turn.ask, rest)
+        if rest is None:
+            # Most heads never get past their first turn, and to walk along costs more than to look.
+            rest = turn.group.run.walk()
+            next(rest)
+        following = self._item(turn.group, turn.ask, next(rest, None), rest)
         if following is None:
             heappop(self._heap)
         else:
@@ -81,14 +87,15 @@ class QueueWalk:
         """Let everybody leave."""
         self._heap.clear()
 
-    def _item(self, group: Group, ask: Ask, rest: Iterator[Entry]) -> _Item | None:
-        entry = next(rest, None)
+    def _item(
+        self, group: Group, ask: Ask, entry: Entry | None, rest: Iterator[Entry] | None
+    ) -> _Item | None:
         if entry is None:
             return None
         # Positions of two jobs never tie, but comparing must not go on to what cannot be compared.
         self._serial += 1
         position = self._line.position(group, entry, self._now_us)
-        return position, self._serial, Turn(group, ask, entry[3]), rest
+        return position, self._serial, Turn(group, ask, entry[3], entry[1]), rest
 
     def _mark(self) -> None:
         """Let the first of those that are known not to fit stand for them all."""
@@ -101,8 +108,8 @@ class QueueWalk:
             (
                 self._line.position(group, entry, self._now_us),
                 0,
-                Turn(group, ask, entry[3], is_dead=True),
-                iter(()),
+                Turn(group, ask, entry[3], entry[1], is_dead=True),
+                None,
             )
             for group, ask in dead
             if (entry := group.run.first()) is not None

@@ -19,7 +19,7 @@ from gateway.core.placing.fits import PodFits
 from gateway.core.placing.levels import Level
 from gateway.core.placing.shapes import wish_of
 from gateway.core.placing.states import NodeState
-from gateway.core.placing.views import View, Views
+from gateway.core.placing.views import Nodes, View, Views
 from gateway.core.resources import GPU, PODS, RDMA
 from gateway.core.vocabulary import PairRule
 
@@ -259,7 +259,7 @@ class Room:
         self._counts = None
 
     def _forget(self) -> None:
-        self._views = Views(self.state_of, self.is_available)
+        self._views = Views(Nodes(self.state_of, self.is_available, self.fullness))
         self._counts = None
 
     def _fullness_of(self, states: Int32) -> Int64:

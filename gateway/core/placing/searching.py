@@ -43,8 +43,13 @@ def place(room: Room, attempt: Attempt) -> GangPlaces | None:
 def _place_alone(room: Room, ask: Ask) -> GangPlaces | None:
     """Place a gang of one pod set that may go anywhere, which most gangs are: nothing to search."""
     view = room.roomy(ask)
+    if view is None:
+        return None
+    if ask.count == 1 and not ask.spread:
+        # What most gangs come down to, so it is kept short.
+        return {ask.name: room.take_pods(view.fullest(), ask.fits, 1)}
     # With room for all pods somewhere, filling one node after the other finds it.
-    found = None if view is None else fill_view(room, view, ask, ANYWHERE)
+    found = fill_view(room, view, ask, ANYWHERE)
     return None if found is None else {ask.name: found}
 
 

@@ -4,6 +4,7 @@ A view follows the list of changed nodes and looks at those only. It decides not
 """
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,15 @@ MAX_VIEWS = 128
 MAX_CHANGES = 1 << 16
 """Changed nodes that are listed; past it every view counts everything again."""
 UNREAD = -1
+NO_ROOM = np.iinfo(np.int64).max
+
+
+class Nodes(NamedTuple):
+    """What views look at: columns of one room that change in place, a row for each node."""
+
+    state_of: Int32
+    is_available: Bool
+    fullness: Int64
 
 
 class View:
@@ -31,30 +41,38 @@ class View:
         """By node."""
         self.by_domain: Int64 = np.zeros(1, dtype=np.int64)
         """By domain; without a level all nodes are in one."""
+        self.order: Int64 = np.zeros(len(allowed), dtype=np.int64)
+        """By node: what it has left, NO_ROOM where not even one pod fits."""
         self.total = 0
         self.seen = UNREAD
         """Length of the list of changes that this view has followed."""
 
-    def count_all(self, state_of: Int32, is_available: Bool) -> None:
+    def fullest(self) -> int:
+        """Give the node with room for a pod that has least left; the first of equal ones."""
+        return int(self.order.argmin())
+
+    def count_all(self, nodes: Nodes) -> None:
         """Count every node."""
         # Allowed by rules never changes for a view; available does, so it is asked each time.
-        usable = self.allowed & is_available
-        self.pods = np.where(usable, self.fits.pods()[state_of], 0).astype(np.int32)
+        usable = self.allowed & nodes.is_available
+        self.pods = np.where(usable, self.fits.pods()[nodes.state_of], 0).astype(np.int32)
+        self.order = np.where(self.pods > 0, nodes.fullness, NO_ROOM)
         self.total = int(self.pods.sum(dtype=np.int64))
         if self.level is not None:
             # With weights bincount counts in floats, exact up to 2^53 pods.
             sums = np.bincount(self.level.domain_of, self.pods, len(self.level.rows))
             self.by_domain = sums.astype(np.int64)
 
-    def count_again(self, rows: Sequence[int], state_of: Int32, is_available: Bool) -> None:
+    def count_again(self, rows: Sequence[int], nodes: Nodes) -> None:
         """Count these nodes only; one that is named twice does no harm."""
         if len(rows) > MANY_CHANGES:
-            self.count_all(state_of, is_available)
+            self.count_all(nodes)
             return
         pods_in = self.fits.pods()
         for row in rows:
-            is_usable = self.allowed[row] and is_available[row]
-            pods = int(pods_in[state_of[row]]) if is_usable else 0
+            is_usable = self.allowed[row] and nodes.is_available[row]
+            pods = int(pods_in[nodes.state_of[row]]) if is_usable else 0
+            self.order[row] = nodes.fullness[row] if pods else NO_ROOM
             more = pods - int(self.pods[row])
             # Most changes leave the pods of most shapes as they were, and then nothing is summed.
             if more:
@@ -67,10 +85,9 @@ class View:
 class Views:
     """The views of one room; what has changed since is counted when a view is asked for."""
 
-    def __init__(self, state_of: Int32, is_available: Bool) -> None:
-        """Look at these columns, which change in place."""
-        self._state_of = state_of
-        self._is_available = is_available
+    def __init__(self, nodes: Nodes) -> None:
+        """Look at these nodes."""
+        self._nodes = nodes
         self._views: dict[tuple[PodFits, int, str], View] = {}
         self._changed: list[int] = []
 
@@ -103,7 +120,7 @@ class Views:
             for each in self._views.values():
                 each.seen = UNREAD
         if view.seen == UNREAD:
-            view.count_all(self._state_of, self._is_available)
+            view.count_all(self._nodes)
         elif view.seen < len(self._changed):
-            view.count_again(self._changed[view.seen :], self._state_of, self._is_available)
+            view.count_again(self._changed[view.seen :], self._nodes)
         view.seen = len(self._changed)
