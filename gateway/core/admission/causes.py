@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from gateway.core.admission.alignment import misalignments
 from gateway.core.admission.asks import flavors_of
 from gateway.core.admission.trial import Scene
 from gateway.core.admission.types import Cause, QuotaStep
 from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import PodSetRequest, RequestClass
-from gateway.core.placing.room import Room, wish_of
+from gateway.core.placing.room import Room
 from gateway.core.queues.definitions import Flavor, Queue
 from gateway.core.queues.limits import Shortage
 from gateway.core.queues.tree import Pair, QuotaTree, node_available
@@ -151,11 +152,8 @@ class _PodSetView:
             unexplained &= ~lacking
             if (full & lacking).any():
                 yield int((full & lacking).sum()), (Reason.GANG_DOES_NOT_FIT, words)
-        if unexplained.any():
-            wish = wish_of(self.pod_set)
-            asked = f"{in_words(GPU, wish.gpus)} with {in_words(RDMA, wish.nics)}"
-            words = f"no free set of {asked} near enough for pair rule '{wish.rule}'"
-            yield int(unexplained.sum()), (Reason.NO_ALIGNED_DEVICES, words)
+        for count, words in misalignments(self.state, self.pod_set, unexplained):
+            yield count, (Reason.NO_ALIGNED_DEVICES, words)
 
 
 def _passing_flavors(scene: Scene, queue: Queue, request: RequestClass) -> dict[str, set[str]]:

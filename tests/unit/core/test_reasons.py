@@ -101,9 +101,11 @@ def test_free_devices_too_far_apart_are_not_aligned() -> None:
     ]
     hold = hold_of(a_gang(gpu=2, rdma=2, pair=PairRule.SWITCH), a_fleet((a_node(1),), far))
     assert hold.reason is Reason.NO_ALIGNED_DEVICES
-    assert details(hold) == [
+    (detail,) = details(hold)
+    assert detail == (
         "1 of 1 nodes: no free set of 2 GPUs with 2 NICs near enough for pair rule 'switch'"
-    ]
+        ": what is free lies apart"
+    )
     assert hold.unblock == (
         "NICs 0-1 to come free on node-01",
         "accept pair rule 'numa' or 'node' or 'none'",
