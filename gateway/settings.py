@@ -72,7 +72,7 @@ class Settings(BaseSettings):
     """Longest single call to the cluster."""
     cycle_budget: int = Field(default=10_000, ge=1)
     """Most candidates looked at in one cycle."""
-    placement_policy: str = "pack"
+    placement_policy: str = "fragmentation"
     """Which of the nodes that could take a gang does: pack, fragmentation, spread or one's own."""
     max_unlaunched: int = Field(default=200, ge=1)
     """Most gangs that may be reserved and not yet launched."""

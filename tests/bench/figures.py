@@ -43,6 +43,11 @@ class Figure:
         return json.dumps(fields)
 
 
+def repetitions(usual: int) -> int:
+    """Give how often to measure: BENCH_REPETITIONS where it is set, for long runs by hand."""
+    return int(os.environ.get("BENCH_REPETITIONS", usual))
+
+
 def rounded(value: float) -> float:
     """Give three significant digits behind a number's first, which is more than is true."""
     return float(f"{value:.4g}")

@@ -1,4 +1,4 @@
-"""How full real fleets get: the openb cluster by the gradient, by best fit and at random.
+"""How full real fleets get: openb by the gradient, by best fit and at random; Lingjun by gangs.
 
 Shares are of the 6,212 GPUs, means of ten seeds with their standard error. "Random" is about nodes:
 on the one drawn, a share still takes the fullest GPU that has as much left. Published results are
@@ -9,6 +9,7 @@ import statistics
 import sys
 from collections.abc import Iterator
 
+from tests.bench._lingjun import lingjun_figures
 from tests.bench.figures import Figure, median_figure
 from tests.packing.openb import Filling
 
@@ -29,6 +30,7 @@ def run() -> Iterator[Figure]:
     yield median_figure(
         "packing.seconds_per_pass", seconds, "s", target=SECONDS, higher_is_better=False
     )
+    yield from lingjun_figures()
 
 
 POLICIES = ("fragmentation", "best_fit", "random")

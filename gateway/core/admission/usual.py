@@ -12,7 +12,7 @@ import numpy as np
 from gateway.core.admission.trial import Scene
 from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import PodSetRequest, RequestClass
-from gateway.core.placing.typical import Asked, Typical
+from gateway.core.placing.typical import Asked, Typical, largest_of
 from gateway.core.waiting.table import GONE, JobTable
 
 Requested = tuple[tuple[RequestClass, int], ...]
@@ -40,13 +40,16 @@ class Usual:
         """Give what is typically asked of a scene's fleet by these."""
         wanted = list(_wanted(scene, requested))
         known = self._typical
-        # Numbers of states mean nothing in a room that was begun anew.
-        if known is None or known.shapes is not scene.room.shapes or not self._is_known(wanted):
+        if known is None or not self._still_holds(known, scene, wanted):
             known = self._typical = Typical(scene.room, map(_asked, wanted))
             self._wanted = wanted
         return known
 
-    def _is_known(self, wanted: list[_Wanted]) -> bool:
+    def _still_holds(self, known: Typical, scene: Scene, wanted: list[_Wanted]) -> bool:
+        # Numbers of states mean nothing in a room that was begun anew.
+        is_same_fleet = known.shapes is scene.room.shapes
+        if not is_same_fleet or known.largest != largest_of(scene.fleet):
+            return False
         return len(wanted) == len(self._wanted) and all(map(_is_alike, wanted, self._wanted))
 
 

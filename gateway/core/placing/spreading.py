@@ -5,6 +5,7 @@ For fleets where losing a node should cost a gang little. Exact for one set, lik
 
 import numpy as np
 
+from gateway.core.devices.fleet import Int64
 from gateway.core.placing.attempts import Ask
 from gateway.core.placing.room import PodPlace, Room
 
@@ -14,9 +15,7 @@ def spread_out(room: Room, ask: Ask) -> list[PodPlace] | None:
     view = room.roomy(ask)
     if view is None:
         return None
-    rows = np.flatnonzero(view.pods)
-    # Stable, so that of equally empty nodes the first by name comes first.
-    rows = rows[np.argsort(-room.fullness[rows], kind="stable")]
+    rows = _emptiest(room, np.flatnonzero(view.pods), ask.count)
     room_for = np.minimum(view.pods[rows].astype(np.int64), ask.count)
     # One more on each node that has room for it, until the next round would be too many.
     rounds = int(np.searchsorted(_by_rounds(room_for), ask.count, side="right"))
@@ -28,6 +27,19 @@ def spread_out(room: Room, ask: Ask) -> list[PodPlace] | None:
         # Nodes come emptiest first, so the rest of them may have to take none.
         found += room.take_pods(row, ask.fits, share) if share else []
     return found
+
+
+def _emptiest(room: Room, rows: Int64, pods: int) -> Int64:
+    """Give nodes, emptiest first and then by name, no more of them than there are pods."""
+    order = -room.fullness[rows]
+    if len(rows) > pods:
+        # Thousands of nodes for a few pods are not worth sorting, nor thousands of equal ones.
+        last = np.partition(order, pods - 1)[pods - 1] if pods > 1 else order.min()
+        (emptier,), (equal,) = (order < last).nonzero(), (order == last).nonzero()
+        chosen = np.append(emptier, equal[: pods - len(emptier)])
+        rows, order = rows[chosen], order[chosen]
+    emptiest: Int64 = rows[np.argsort(order, kind="stable")]
+    return emptiest
 
 
 def _by_rounds(room_for: np.ndarray) -> np.ndarray:

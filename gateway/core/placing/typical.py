@@ -9,17 +9,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gateway.core.devices.fleet import Bool, Int64
+from gateway.core.devices.fleet import Bool, Fleet, Int64
 from gateway.core.jobs.request import PodSetRequest
 from gateway.core.placing.attempts import Ask
 from gateway.core.placing.fits import PodFits
 from gateway.core.placing.fragments import WHOLE_GPU, Mix, Rooms, TypicalPod
 from gateway.core.placing.room import Room
 from gateway.core.placing.states import NodeState
+from gateway.core.resources import CPU
 
 MOST_TYPICAL = 64
 """Pod sets that are looked at; the rest is too rare to matter."""
-UNKNOWN = np.iinfo(np.int64).min
+UNKNOWN, NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+STEP = 1 << 40
+"""Above anything that may be left of a node, so that what is stranded decides first."""
 
 
 class Asked(NamedTuple):
@@ -37,7 +40,7 @@ class Typical:
 
     def __init__(self, room: Room, asked: Iterable[Asked]) -> None:
         """Take the most frequent of these; nodes that the same of them may use are of one kind."""
-        listed = _most_frequent(list(asked))
+        listed = _most_frequent(asked)
         self.shapes = room.shapes
         """Of the fleet that these are typical for: states mean nothing to another."""
         self._states = room.shapes.states
@@ -50,42 +53,65 @@ class Typical:
             ),
             self._kinds,
         )
-        self._losses: dict[tuple[PodFits, int], Int64] = {}
+        self.together = _together(room, listed)
+        """Typical pods that want to share a domain, the most frequent for each node label."""
+        self.largest = largest_of(room.fleet)
+        """The scale of what is left; a fleet with larger nodes has another."""
+        self._cpu = self._states.resources.index(CPU) if CPU in self._states.resources else None
+        self._tables: dict[tuple[PodFits, int], Int64] = {}
 
-    def losses(self, room: Room, ask: Ask, rows: Int64) -> Int64:
-        """Give by how many steps more is stranded when all pods of a set are put on one of these.
+    def __bool__(self) -> bool:
+        """Whether anybody typical asks for GPUs; else there is nothing to be spared."""
+        return bool(self._mix)
 
-        Nothing is lost where nothing is typical. Each of the nodes must have room for all pods.
+    def best(self, room: Room, ask: Ask, fitting: Bool) -> Int64:
+        """Give the nodes that are best for all pods of a set, of those that have room for them.
+
+        Best is where least more is stranded, in steps, and then where least is left. At least one
+        node must fit, and somebody typical must ask for GPUs.
         """
-        if not self._mix:
-            return np.zeros(len(rows), dtype=np.int64)
-        keys = room.state_of[rows].astype(np.int64) * self._kinds + self._kind_of[rows]
-        known = self._table(ask)
-        unknown = np.unique(keys[known[keys] == UNKNOWN])
-        if len(unknown):
-            known[unknown] = self._judge(ask, unknown)
-        losses: Int64 = known[keys]
-        return losses
+        numbers = room.state_of.astype(np.int64)
+        if self._kinds > 1:
+            numbers = numbers * self._kinds + self._kind_of
+        table = self._table(ask)
+        keys = np.where(fitting, table[numbers], NEVER)
+        least = keys.min()
+        # What is unknown is less than anything known, so one look at the least tells.
+        if least == UNKNOWN:
+            unknown = np.unique(numbers[keys == UNKNOWN])
+            table[unknown] = self._judge(ask, unknown)
+            keys = np.where(fitting, table[numbers], NEVER)
+            least = keys.min()
+        return np.flatnonzero(keys == least)
 
     def _table(self, ask: Ask) -> Int64:
         """Give what is known of a pod set by state and kind, long enough for all states."""
         key, size = (ask.fits, ask.count), len(self._states) * self._kinds
-        known = self._losses.get(key)
+        known = self._tables.get(key)
         if known is None or len(known) < size:
             # Twice as long as needed, for states come one by one.
             longer: Int64 = np.full(2 * size, UNKNOWN, dtype=np.int64)
             if known is not None:
                 longer[: len(known)] = known
-            known = self._losses[key] = longer
+            known = self._tables[key] = longer
         return known
 
-    def _judge(self, ask: Ask, keys: Int64) -> Int64:
-        numbers, kinds = np.divmod(keys, self._kinds)
-        before = [self._states.states[number] for number in numbers.tolist()]
+    def _judge(self, ask: Ask, numbers: Int64) -> Int64:
+        states, kinds = np.divmod(numbers, self._kinds)
+        before = [self._states.states[number] for number in states.tolist()]
         after = [ask.fits.left(state, ask.count)[1] for state in before]
-        return self._mix.losses(
+        losses = self._mix.losses(
             self._mix.stranded(_rooms(before, kinds)), self._mix.stranded(_rooms(after, kinds))
         )
+        left = np.array([self._left(state) for state in after], dtype=np.int64)
+        keys: Int64 = losses * STEP + left
+        return keys
+
+    def _left(self, state: NodeState) -> int:
+        """Give what is free, GPUs and CPU in equal parts of what the largest node has of each."""
+        cpu = 0 if self._cpu is None else state.free[self._cpu]
+        # In whole numbers: each times what the other's largest is.
+        return state.gpu_free.bit_count() * self.largest[1] + cpu * self.largest[0]
 
     def _pod(self, asked: Asked, kinds: frozenset[int]) -> TypicalPod:
         shape = self.shapes.fits(asked.pod_set).shape
@@ -95,11 +121,35 @@ class Typical:
         return TypicalPod(asked.weight, shape.wish.gpus, WHOLE_GPU, need, kinds)
 
 
-def _most_frequent(asked: list[Asked]) -> list[Asked]:
-    if len(asked) <= MOST_TYPICAL:
-        return asked
-    # Which of the equally frequent are left out must not depend on the order in which they came.
+def largest_of(fleet: Fleet) -> tuple[int, int]:
+    """Give the most GPUs and the most CPU of any node, at least 1 each."""
+    column = fleet.resources.index(CPU) if CPU in fleet.resources else None
+    cpu = 0 if column is None else int(fleet.total[:, column].max(initial=0))
+    return max(1, int(np.bitwise_count(fleet.gpu_all).max(initial=0))), max(1, cpu)
+
+
+def _most_frequent(asked: Iterable[Asked]) -> list[Asked]:
+    # By words in the end: nothing may depend on the order in which equally frequent ones came.
     return sorted(asked, key=lambda each: (-each.weight, repr(each.pod_set)))[:MOST_TYPICAL]
+
+
+def _together(room: Room, asked: list[Asked]) -> tuple[Ask, ...]:
+    found: dict[str, Asked] = {}
+    # The most frequent come first.
+    for each in asked:
+        if each.pod_set.count > 1 and each.pod_set.level:
+            found.setdefault(each.pod_set.level, each)
+    return tuple(
+        Ask(
+            name=each.pod_set.name,
+            count=each.pod_set.count,
+            fits=room.shapes.fits(each.pod_set),
+            allowed=each.nodes,
+            level=label,
+            spread="",
+        )
+        for label, each in sorted(found.items())
+    )
 
 
 def _kinds(masks: Sequence[Bool], nodes: int) -> tuple[Int64, Bool]:

@@ -52,10 +52,10 @@ def fragmentation(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> Gang
     """Put a gang that one node can take where least becomes useless for what is typically asked.
 
     Gangs of several pod sets or nodes are packed, and so is everybody while nothing is known of
-    what is typical.
+    what is typical, or nothing that needs GPUs is.
     """
     typical = room.typical
-    if typical is None or len(pod_sets) > 1:
+    if not typical or len(pod_sets) > 1:
         return pack(room, pod_sets, nodes)
     for attempt in room.attempts(pod_sets, nodes):
         (ask,) = attempt.asks

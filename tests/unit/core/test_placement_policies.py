@@ -194,3 +194,34 @@ def test_without_cpu_free_gpus_alone_are_the_fit() -> None:
     fleet = a_fleet(nodes, [*devices_of(0), *devices_of(1, gpus=4)])
     gang = replace(ONE, per_pod=amounts({"gpu": 1}))
     assert rows(put(fragmentation, typically(fleet, gang), gang)) == [1]
+
+
+def test_of_equal_nodes_the_one_in_the_fuller_domain_is_used() -> None:
+    nodes = [a_node(i, labels=RACKS[i]) for i in range(4)]
+    devices = [
+        device for i in range(4) for device in devices_of(i) if (i, device.ordinal) != (3, 0)
+    ]
+    fleet = a_fleet(nodes, devices)
+    pair = replace(a_pod_set(count=2, gpu=8), level="rack")
+    # The second rack has lost its room for a whole pair already.
+    assert rows(put(fragmentation, typically(fleet, pair), EIGHT)) == [2]
+    assert rows(put(fragmentation, typically(fleet, EIGHT), EIGHT)) == [0]
+
+
+def test_nodes_of_no_domain_are_used_before_those_of_one() -> None:
+    nodes = [a_node(0, labels=RACKS[0]), a_node(1)]
+    fleet = a_fleet(nodes, [*devices_of(0), *devices_of(1)])
+    pair = replace(a_pod_set(count=2, gpu=8), level="rack", is_level_required=False)
+    assert rows(put(fragmentation, typically(fleet, pair), EIGHT)) == [1]
+
+
+def test_the_more_frequent_of_two_who_want_a_domain_decides() -> None:
+    nodes = [a_node(i, labels=RACKS[i]) for i in (0, 2)]
+    fleet = a_fleet(nodes, [*devices_of(0), *devices_of(2, nics=0)])
+    halves = replace(a_pod_set(count=2, gpu=4, rdma=4), level="rack")
+    wholes = replace(a_pod_set(count=2, gpu=8), level="rack")
+    room = Room(fleet)
+    asked = [Asked(wholes, everywhere(fleet), 1), Asked(halves, everywhere(fleet), 9)]
+    room.typical = Typical(room, asked)
+    assert [each.fits for each in room.typical.together] == [room.shapes.fits(halves)]
+    assert rows(put(fragmentation, room, EIGHT)) == [1]
