@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 
 from tests.bench._lingjun import lingjun_figures
+from tests.bench._mixed import mixed_figures
 from tests.bench.figures import Figure, median_figure
 from tests.packing.openb import Filling
 
@@ -31,6 +32,7 @@ def run() -> Iterator[Figure]:
         "packing.seconds_per_pass", seconds, "s", target=SECONDS, higher_is_better=False
     )
     yield from lingjun_figures()
+    yield from mixed_figures()
 
 
 POLICIES = ("fragmentation", "best_fit", "random")
