@@ -13,9 +13,9 @@ from sqlalchemy import insert, select, update
 from gateway.backends.base import NodeSeen
 from gateway.backends.simulated import SimulatedBackend
 from gateway.core.jobs.request import PodSetRequest, RequestClass
-from gateway.core.resources import CPU, amounts
+from gateway.core.resources import CPU, MEMORY, amounts
 from gateway.core.vocabulary import DeviceHealth, JobState, Role
-from gateway.db.engine import Row, Writer, open_database
+from gateway.db.engine import Database, Row, Writer, open_database
 from gateway.db.jobs import intern_class
 from gateway.db.judge import recompute_free
 from gateway.db.migrations import upgrade
@@ -82,7 +82,7 @@ def add_tenants(gateway: Gateway, shape: Shape) -> int:
     """Define the queues of a shape and let all its jobs wait; gives how many they are."""
     apply(gateway, ADMIN, definitions_of(shape))
     classes = gateway.database.run_write(
-        lambda writer: [intern_class(writer, _request(kind.cpu)) for kind in shape.kinds]
+        lambda writer: [intern_class(writer, a_request(kind.cpu)) for kind in shape.kinds]
     )
     rows, count = iter(_job_rows(shape, classes)), 0
     while piece := list(islice(rows, PIECE)):
@@ -96,10 +96,10 @@ def _insert(rows: list[dict[str, object]], writer: Writer) -> None:
     writer.connection.execute(insert(jobs), marked)
 
 
-def _request(cpu: int) -> RequestClass:
-    return RequestClass(
-        pod_sets=(PodSetRequest(name="Worker", count=1, per_pod=amounts({CPU: cpu})),)
-    )
+def a_request(cpu: int, memory: int = 0) -> RequestClass:
+    """Give the class of one pod with this many thousandths of a core, and bytes of memory."""
+    wanted = {CPU: cpu} | ({MEMORY: memory} if memory else {})
+    return RequestClass(pod_sets=(PodSetRequest(name="Worker", count=1, per_pod=amounts(wanted)),))
 
 
 def _job_rows(shape: Shape, classes: Sequence[int]) -> Iterator[dict[str, object]]:
@@ -139,9 +139,9 @@ def newest_attempt(gateway: Gateway) -> int:
         return int(connection.execute(statement).scalar() or 0)
 
 
-def end_until(gateway: Gateway, attempt_id: int) -> int:
+def end_until(database: Database, attempt_id: int) -> int:
     """End every live attempt up to this one, as if it had run; gives how many were."""
-    return gateway.database.run_write(lambda writer: _end(writer, attempt_id))
+    return database.run_write(lambda writer: _end(writer, attempt_id))
 
 
 def _end(writer: Writer, attempt_id: int) -> int:

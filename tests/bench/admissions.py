@@ -69,7 +69,7 @@ def drain(gateway: Gateway) -> Sample:
         wall += time.perf_counter() - started
         cpu += time.process_time() - started_cpu
         assert outcome is not None
-        newest, ended = newest_attempt(gateway), end_until(gateway, before)
+        newest, ended = newest_attempt(gateway), end_until(gateway.database, before)
         if not outcome.admitted and not ended and newest == before:
             return Sample(admitted, wall, cpu)
         admitted, before = admitted + outcome.admitted, newest

@@ -24,6 +24,7 @@ class Running:
 
     port: int
     token: str = ""
+    pid: int = 0
 
 
 def free_port() -> int:
@@ -50,8 +51,8 @@ def running_gateway(url: str, folder: Path) -> Iterator[Running]:
         "LISTEN_PORT": str(port),
     }
     environment = {f"{ENVIRONMENT_PREFIX}{name}": value for name, value in settings.items()}
-    with _process([sys.executable, "-m", "gateway", "serve"], port, environment):
-        yield Running(port=port, token=token)
+    with _process([sys.executable, "-m", "gateway", "serve"], port, environment) as pid:
+        yield Running(port=port, token=token, pid=pid)
 
 
 @contextmanager
@@ -60,18 +61,24 @@ def running_echo() -> Iterator[Running]:
     port = free_port()
     command = [sys.executable, "-m", "uvicorn", "tests.bench._echo:app", "--port", str(port)]
     command += ["--no-access-log", "--log-level", "warning"]
-    with _process(command, port, {}):
-        yield Running(port=port)
+    with _process(command, port, {}) as pid:
+        yield Running(port=port, pid=pid)
+
+
+def resident_kilobytes(pid: int) -> int:
+    """Give the resident memory of a process."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
 
 
 @contextmanager
-def _process(command: list[str], port: int, environment: Mapping[str, str]) -> Iterator[None]:
+def _process(command: list[str], port: int, environment: Mapping[str, str]) -> Iterator[int]:
     process = subprocess.Popen(
         command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=sys.stderr
     )
     try:
         _await_port(process, port)
-        yield
+        yield process.pid
     finally:
         process.terminate()
         try:
