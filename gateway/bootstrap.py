@@ -80,7 +80,10 @@ def policies_of(settings: Settings) -> Policies:
             allowed=error.allowed,
             hint=error.hint,
         ) from error
-    return Policies(placement=settings.placement_policy)
+    return Policies(
+        placement=settings.placement_policy,
+        starvation_after_seconds=settings.starvation_after_seconds,
+    )
 
 
 def register_policies() -> None:

@@ -74,6 +74,8 @@ class Settings(BaseSettings):
     """Most candidates looked at in one cycle."""
     placement_policy: str = "fragmentation"
     """Which of the nodes that could take a gang does: pack, fragmentation, spread or one's own."""
+    starvation_after_seconds: int = Field(default=1800, ge=0)
+    """How long a job must have waited before nodes are held for it, if they alone are missing."""
     max_unlaunched: int = Field(default=200, ge=1)
     """Most gangs that may be reserved and not yet launched."""
     usage_half_life_seconds: int = Field(default=7 * 86_400, ge=60)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gateway.core.admission.snapshots import class_ids_of, setting_of, snapshot_of
 from gateway.core.admission.state import Definitions, State
-from gateway.core.admission.types import Policies, Snapshot
+from gateway.core.admission.types import NodeHold, Policies, Snapshot
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.devices.warm import FleetState
 from gateway.core.jobs.request import RequestClass
@@ -90,6 +90,8 @@ class MirrorRows(NamedTuple):
     """Decayed usage by queue and user, all at one landmark."""
     recent: Mapping[int, int] | None = None
     """Jobs by class among those submitted last."""
+    node_holds: tuple[NodeHold, ...] | None = None
+    """All of them, by flavor."""
     definitions: DefinitionRows | None = None
     is_inventory_complete: bool | None = None
 
@@ -121,6 +123,8 @@ class Mirror:
         self._apply_charges(rows.charges)
         if rows.usage is not None:
             self.state.lines.rate_users(rows.usage)
+        if rows.node_holds is not None:
+            self.state.hold_nodes(rows.node_holds)
         if rows.recent is not None:
             # In order of id, so that equal rows give equal states whatever order they came in.
             known = sorted(rows.recent.keys() & self.state.classes.keys())

@@ -30,6 +30,7 @@ from gateway.core.vocabulary import DeviceHealth, DeviceKind, JobState
 from gateway.core.waiting.table import NewJob
 from gateway.db.definition_reading import read_definitions
 from gateway.db.engine import Database
+from gateway.db.node_holds import read_node_holds
 from gateway.db.request_shapes import decode
 from gateway.db.state import is_inventory_complete
 from gateway.db.tables import (
@@ -69,6 +70,7 @@ def read_changes(
             devices=_read_devices(connection, horizon),
             charges=_read_charges(connection, horizon, definitions),
             usage=read_usage(connection, horizon, half_life_us),
+            node_holds=read_node_holds(connection, horizon),
             definitions=definitions,
             is_inventory_complete=is_inventory_complete(connection) if horizon == 0 else None,
         )

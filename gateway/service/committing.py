@@ -10,12 +10,14 @@ from functools import partial
 from typing import Any
 
 from gateway.core.admission import Admit, ClassHold, CyclePlan, QueueHold
+from gateway.core.admission.types import NodeHold
 from gateway.core.jobs.request import RequestClass
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Row, Writer
 from gateway.db.events import NewEvent, append_event
 from gateway.db.judge import Grant, GrantConflict, reserve
 from gateway.db.leases import require_epoch
+from gateway.db.node_holds import store_node_holds
 from gateway.db.reasons import all_queue_holds, replace_queue_holds, store_class_holds
 from gateway.db.state import read_generation
 from gateway.db.usage import UsageNote, note_usage
@@ -45,6 +47,7 @@ class View:
     generation: int
     epoch: int
     usage: UsageTerms
+    node_holds: tuple[NodeHold, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,7 +72,8 @@ class Commit:
         for batch in batches(self.plan.admits):
             self._write_batch(batch)
         barred = {(each.queue, each.user): each for each in self.plan.queue_holds}
-        if self.plan.class_holds or self._is_news(barred):
+        holds_change = self.plan.node_holds != self.view.node_holds
+        if self.plan.class_holds or holds_change or self._is_news(barred):
             self.is_told = self.gateway.database.run_write(partial(self._store_holds, barred))
             # Only now: what was written in a transaction that fails at its end is not there.
             self.gateway.mirror.barred = barred if self.is_told else None
@@ -164,7 +168,24 @@ class Commit:
             if stored.get(key) != (each.reason, each.detail)
         ]
         replace_queue_holds(writer, stored.keys() - barred.keys(), fresh)
+        self._store_node_holds(writer, at_us)
         return True
+
+    def _store_node_holds(self, writer: Writer, at_us: int) -> None:
+        """Store who holds nodes, as far as it is news."""
+        if self.plan.node_holds == self.view.node_holds:
+            return
+        for hold in store_node_holds(writer, self.plan.node_holds, at_us):
+            detail = f"{len(hold.node_ids)} nodes of flavor {hold.flavor} until it starts"
+            event = NewEvent(
+                at_us=at_us,
+                kind="nodes_held",
+                actor=SYSTEM_ACTOR,
+                job_id=hold.job_id,
+                detail=detail,
+                data={"flavor": hold.flavor, "node_ids": list(hold.node_ids)},
+            )
+            append_event(writer, event)
 
     def _is_news(self, barred: Mapping[Barred, QueueHold]) -> bool:
         return self.gateway.mirror.barred != barred

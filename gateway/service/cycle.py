@@ -60,6 +60,7 @@ def run_cycle(gateway: Gateway) -> CycleOutcome | None:
             generation=mirror.definitions.generation,
             epoch=epoch,
             usage=terms_of(mirror, gateway.settings.usage_half_life_seconds),
+            node_holds=mirror.state.node_holds,
         )
         waiting, strangers = len(lines), lines.strangers(classes)
         plan = _decide(gateway, mirror, serial, room, poisoned)

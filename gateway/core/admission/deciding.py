@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 from gateway.core.admission.asks import Ask, Option
 from gateway.core.admission.repacking import Gang, Repacking
+from gateway.core.admission.starving import Keeping
 from gateway.core.admission.state import AskKey, State
 from gateway.core.admission.trial import Fit
+from gateway.core.admission.types import NodeHold
 from gateway.core.admission.walk import QueueWalk, Turn
 from gateway.core.jobs.request import RequestClass
 from gateway.core.policies import named
@@ -47,6 +49,10 @@ class Decided:
     """Queues with candidates left when the pass had to end."""
     unserved: dict[AskKey, Reason] = field(default_factory=dict)
     """Classes with somebody who had no turn, and why."""
+    kept_off: set[AskKey] = field(default_factory=set)
+    """Asks that only lack nodes which are kept for others."""
+    node_holds: tuple[NodeHold, ...] = ()
+    """Who holds nodes from the next pass on."""
 
     def slots(self) -> frozenset[int]:
         """Give the slots of those who were admitted."""
@@ -72,9 +78,12 @@ class Pass:
         self.scene.room.typical = state.typical()
         self._turns: dict[str, tuple[Turn, Option | None, int]] = {}
         self._room_mark = 0
+        # Before anything is tried: who holds nodes is judged on the state as it is.
+        self.keeping = Keeping(state)
         self._standing: list[Gang] = []
         self._gangs: dict[tuple[int, tuple[str, ...]], Gang] = {}
         self._refused: dict[tuple[int, tuple[str, ...]], Gang] = {}
+        self._kept_off: set[tuple[int, tuple[str, ...]]] = set()
         self._met_failure: set[str] = set()
         self._buried: list[Ask] = []
 
@@ -101,6 +110,7 @@ class Pass:
         self.state.bury(self._buried)
         job_ids = self.state.lines.table.job_id
         self.state.promised = {int(job_ids[each.slot]) for each in self.decided.admitted}
+        self.decided.node_holds = self.keeping.holds(self.state.promised)
         return self.decided
 
     def _may_go_on(self) -> bool:
@@ -119,6 +129,7 @@ class Pass:
         # A queue without live groups still counts in its root: its first dead candidate protects
         # what is its queue's own, and blocks the queue if that is strict.
         roots = {id(tree.root_of(name)) for name in admitting if self.state.live.get(name)}
+        roots |= self.keeping.roots()
         for name in admitting:
             if id(tree.root_of(name)) in roots:
                 self._open(name)
@@ -149,7 +160,7 @@ class Pass:
         live.intersection_update([group.key for group, _ in everybody])
         alive = [asker for asker in askers if asker[0].key in live]
         dead = (asker for asker in askers if asker[0].key not in live)
-        self.walks[name] = QueueWalk(line, alive, dead, self.now_us)
+        self.walks[name] = QueueWalk(line, alive, dead, self.now_us, self.keeping.has_turn)
         self._next_head(name)
 
     def _may_start(self, group: Group, ask: Ask) -> bool:
@@ -210,7 +221,7 @@ class Pass:
         if not turn.is_dead:
             self.budget -= 1
         if found is None:
-            self._fail(ask, now, is_dead=turn.is_dead)
+            self._fail(turn, now)
         else:
             self._admit(turn, *found)
         self._next_head(winner.queue)
@@ -223,12 +234,12 @@ class Pass:
             key = ask.class_id, option.place
             # Of whatever queue: nodes refuse a gang whoever asks, and in a pass they only fill.
             if key in self._refused:
-                ask.lacks_nodes = True
+                self._note_refusal(ask, key)
                 continue
             gang = self._gangs.get(key)
             if gang is None:
                 # Nodes do not change in a pass, and to find them anew costs a tenth of a turn.
-                nodes = self.scene.nodes(ask.request, option.choice)
+                nodes = self.keeping.open(self.scene.nodes(ask.request, option.choice))
                 gang = self._gangs[key] = Gang(ask.request, nodes)
             places = self.place(self.scene.room, gang.request.pod_sets, gang.nodes)
             if places is None:
@@ -237,8 +248,22 @@ class Pass:
                 self._standing.append(gang)
                 return option, Fit(choice=option.choice, places=places, charges=option.charges)
             self._refused[key] = gang
-            ask.lacks_nodes = True
+            if self.keeping.is_on and self._fits_beside(gang.request, option):
+                self._kept_off.add(key)
+            self._note_refusal(ask, key)
         return None
+
+    def _note_refusal(self, ask: Ask, key: tuple[int, tuple[str, ...]]) -> None:
+        ask.lacks_nodes = True
+        if key in self._kept_off:
+            self.decided.kept_off.add((ask.queue.name, ask.class_id))
+
+    def _fits_beside(self, request: RequestClass, option: Option) -> bool:
+        """Whether a gang would find room if no nodes were kept for others."""
+        mark, nodes = self.scene.room.mark(), self.scene.nodes(request, option.choice)
+        fits = self.place(self.scene.room, request.pod_sets, nodes) is not None
+        self.scene.room.back_to(mark)
+        return fits
 
     def _place_all_anew(self, gang: Gang) -> GangPlaces | None:
         """Let a gang in by moving those that this pass admitted; nothing of it is committed yet."""
@@ -291,11 +316,14 @@ class Pass:
         gpus = self.state.asks[entry.queue, entry.class_id].gpus
         self.state.holdings.add(entry.queue, user, jobs=sign, gpus=sign * gpus)
 
-    def _fail(self, ask: Ask, option: Option | None, *, is_dead: bool) -> None:
-        queue, walk = ask.queue, self.walks[ask.queue.name]
+    def _fail(self, turn: Turn, option: Option | None) -> None:
+        ask, queue, walk = turn.ask, turn.ask.queue, self.walks[turn.ask.queue.name]
         self.decided.failed.setdefault((queue.name, ask.class_id), len(self.decided.admitted))
-        if not is_dead and self._stays_so(ask):
+        if not turn.is_dead and self._stays_so(ask):
             self._buried.append(ask)
+        if ask.lacks_nodes and self.keeping.failed(ask, self._passing(ask), turn.slot):
+            # What others may use is less from here on.
+            self._gangs.clear()
         # Only for the first that fails: the next ones come after it in the same queue, and would
         # claim the same unused quota a second time.
         if queue.name not in self._met_failure and option is not None:
@@ -315,7 +343,8 @@ class Pass:
         placement is a heuristic, which may find on less what it did not find on more.
         """
         is_guess = ask.lacks_nodes and sum(each.count > 1 for each in ask.request.pod_sets) > 1
-        return not is_guess and not self._is_kept_off(ask)
+        is_kept_off = (ask.queue.name, ask.class_id) in self.decided.kept_off
+        return not is_guess and not is_kept_off and not self._is_kept_off(ask)
 
     def _is_kept_off(self, ask: Ask) -> bool:
         """Whether an option fails only because another queue's share is protected."""

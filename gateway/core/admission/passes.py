@@ -34,6 +34,7 @@ _PASSING = frozenset(
     }
 )
 """Reasons of those who had no turn; whoever has one and fails has another."""
+_KEPT_OFF = Reason.RESERVED_FOR_OTHER
 
 
 def plan_pass(
@@ -58,6 +59,7 @@ def plan_pass(
         holds=(),
         class_holds=tuple(telling.news()),
         queue_holds=queue_holds(state, now_us),
+        node_holds=decided.node_holds,
         next_wake_at_us=next_wake_at_us(state, now_us, decided.slots()),
         # The next pass then runs at once: what is owed must not wait for the slow, steady pace.
         is_complete=not telling.untold and not decided.not_reached,
@@ -121,6 +123,8 @@ class _Telling:
         for key in self.decided.failed:
             told, ask = self.state.told.get(key), self.state.ask(key)
             is_same = told is not None and told.lacks == (ask.lacks_quota, ask.lacks_nodes)
+            # It lacks nodes either way; whether others keep them makes another reason of it.
+            is_same &= (told and told.reason is _KEPT_OFF) == (key in self.decided.kept_off)
             if told is None or not is_same or self._is_passing(told) or self._is_old(told):
                 yield key
 

@@ -53,6 +53,7 @@ class _Plan:
             holds=tuple(holds),
             class_holds=tuple(class_holds[key] for key in sorted(class_holds)),
             queue_holds=queue_holds(self.state, self.now_us),
+            node_holds=self.decided.node_holds,
             next_wake_at_us=next_wake_at_us(self.state, self.now_us, self.decided.slots()),
         )
 

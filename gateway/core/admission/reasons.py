@@ -68,6 +68,11 @@ class ReasonFinder:
         """Give the answer for a class that the pass did not get to try."""
         return _told(key, reason, _NO_TURN[reason](key[0]))
 
+    def kept_off(self, key: AskKey, holders: str) -> ClassHold:
+        """Give the answer for a class that would fit but for nodes that are held for others."""
+        detail = f"it would fit on nodes that are held for {holders}, until that starts or leaves"
+        return _told(key, Reason.RESERVED_FOR_OTHER, detail)
+
     def diagnose(self, key: AskKey, request: RequestClass, admits_before: int) -> ClassHold:
         """Find out why a class that had its turn did not fit.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gateway.core.admission.asks import Ask, new_ask
 from gateway.core.admission.trial import Scene
-from gateway.core.admission.types import Policies
+from gateway.core.admission.types import NodeHold, Policies
 from gateway.core.admission.usage import Holdings
 from gateway.core.admission.usual import Requested, Usual, requested_by
 from gateway.core.devices.building import fleet_of
@@ -85,6 +85,10 @@ class State:
         self.promised: set[int] = set()
         """Jobs that the last pass admitted and that were not seen to hold anything yet; what it saw
         fail, failed beside them."""
+        self.node_holds: tuple[NodeHold, ...] = ()
+        """Who holds nodes, as the database has it."""
+        self._starving_us: dict[AskKey, int] = {}
+        """When asks that nodes alone refuse will have waited for long."""
         self.recent: Requested = ()
         """What was asked for of late; nothing where nobody looked."""
         self._usual = Usual()
@@ -152,6 +156,7 @@ class State:
             self.revive_all()
             self.promised = set()
         self._revive_quota()
+        self._revive_starving()
         # Between passes only: jobs get other slots, and a pass remembers jobs by slot.
         self.lines.compact()
         if self._dated_until_us is not None and now_us >= self._dated_until_us:
@@ -164,6 +169,23 @@ class State:
     def next_dated_us(self) -> int | None:
         """Give the instant of the next dated change."""
         return next_change_us(self.definitions.queues, self.definitions.cohorts, self.now_us)
+
+    def hold_nodes(self, holds: tuple[NodeHold, ...]) -> None:
+        """Take who holds nodes now; what they kept off has its turn in any pass."""
+        ended = {hold.flavor for hold in self.node_holds} - {hold.flavor for hold in holds}
+        self.node_holds = holds
+        self.version += 1
+        if ended:
+            # Whoever starves longest is next, and may be known not to fit for a long time.
+            self.revive(ask for ask in self.asks.values() if ask.lacks_nodes)
+
+    def will_starve(self, at_us: int, ask: Ask) -> None:
+        """Let an ask have its turn again once it has waited for long."""
+        self._starving_us[ask.queue.name, ask.class_id] = at_us
+
+    def next_starving_us(self) -> int | None:
+        """Give the earliest instant at which somebody will have waited for long."""
+        return min(self._starving_us.values(), default=None)
 
     def typical(self) -> Typical | None:
         """Give what is typically asked for, for a placement policy that wants to know it."""
@@ -197,6 +219,7 @@ class State:
             live={name: set(keys) for name, keys in self.live.items()},
             told=dict(self.told),
             _freed=set(self._freed),
+            _starving_us=dict(self._starving_us),
             _refused={
                 root: [asks[ask.queue.name, ask.class_id] for ask in refused]
                 for root, refused in self._refused.items()
@@ -253,6 +276,13 @@ class State:
             self._refused[root] = [ask for ask in dead if not passing[ask]]
             self.revive(ask for ask in dead if passing[ask])
         self._freed.clear()
+
+    def _revive_starving(self) -> None:
+        """Let those who have waited for long by now be seen, so that nodes are held for one."""
+        due = [key for key, at_us in self._starving_us.items() if at_us <= self.now_us]
+        for key in due:
+            del self._starving_us[key]
+        self.revive(self.asks[key] for key in due if key in self.asks)
 
     def _has_quota(self, ask: Ask) -> bool:
         """Whether quota lets an option through as long as nothing is admitted."""

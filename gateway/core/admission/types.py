@@ -61,15 +61,6 @@ class NodeHold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blocked:
-    """Since when nothing but nodes kept a request class of a queue waiting."""
-
-    queue: str
-    class_index: int
-    since_us: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything one decision depends on."""
 
@@ -86,7 +77,6 @@ class Snapshot:
     """Those that reach into the present window of their queue's budget."""
     user_usage: tuple[UserUsage, ...] = ()
     node_holds: tuple[NodeHold, ...] = ()
-    blocked: tuple[Blocked, ...] = ()
     recent: tuple[tuple[RequestClass, int], ...] = ()
     """Request classes of late and how many jobs of each; without any, those who wait count."""
 
@@ -210,6 +200,8 @@ class CyclePlan:
     class_holds: tuple[ClassHold, ...]
     """One for each (queue, class) that has at least one hold."""
     queue_holds: tuple[QueueHold, ...] = ()
+    node_holds: tuple[NodeHold, ...] = ()
+    """All who hold nodes from now on, by flavor."""
     next_wake_at_us: int | None = None
     """Earliest instant at which a plan may differ though nothing but time changed."""
     is_complete: bool = True

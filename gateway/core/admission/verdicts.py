@@ -6,6 +6,7 @@ from gateway.core.admission.asks import Ask
 from gateway.core.admission.deciding import Decided
 from gateway.core.admission.heads import capped_classes, head_of
 from gateway.core.admission.reasons import ReasonFinder
+from gateway.core.admission.starving import holders_words
 from gateway.core.admission.state import AskKey, State
 from gateway.core.admission.types import ClassHold, QueueHold
 from gateway.core.queues.definitions import Queue
@@ -103,6 +104,8 @@ class ClassTeller:
             return self.finder.barred(key, barred)
         if ask.gpus > queue.caps.gpus_per_job:
             return self.finder.over_job_cap(key, queue, ask.gpus)
+        if key in self.decided.kept_off:
+            return self.finder.kept_off(key, holders_words(self.state))
         if key in self.decided.failed:
             return self.finder.diagnose(key, ask.request, self.decided.failed[key])
         code = self.code(key)

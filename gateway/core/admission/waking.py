@@ -18,7 +18,12 @@ def next_wake_at_us(state: State, now_us: int, leaving: Container[int] = ()) -> 
     """
     by_queue = _by_queue(state, now_us, leaving)
     # Whatever else happens, a job that comes or a gang that ends, makes a pass due by itself.
-    instants = (state.next_dated_us(), state.lines.next_change_us(), *by_queue)
+    instants = (
+        state.next_dated_us(),
+        state.next_starving_us(),
+        state.lines.next_change_us(),
+        *by_queue,
+    )
     return min((at for at in instants if at is not None and at > now_us), default=None)
 
 

@@ -1,6 +1,6 @@
 """One queue during one pass: whose turn it is, group by group, without changing the lines."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ class Turn(NamedTuple):
     submitted_us: int
     is_dead: bool = False
     """It is known not to fit, and stands here only because others must not pass it unnoticed."""
+    is_seen: bool = False
+    """Its turn must come even after others failed."""
 
 
 _Item = tuple[Position, int, Turn, Iterator[Entry] | None]
@@ -31,15 +33,22 @@ class QueueWalk:
     """The jobs of a queue in order. The first one that is known not to fit takes part, too."""
 
     def __init__(
-        self, line: Line, live: Iterable[Asker], dead: Iterable[Asker], now_us: int
+        self,
+        line: Line,
+        live: Iterable[Asker],
+        dead: Iterable[Asker],
+        now_us: int,
+        has_turn: Callable[[Ask], bool] = lambda _: False,
     ) -> None:
-        """Line up the heads of the groups."""
+        """Line up the heads of the groups; `has_turn` says which of the dead must be seen."""
         self._line = line
         self._now_us = now_us
         self._serial = 0
         items = [self._item(group, ask, group.run.first(), None) for group, ask in live]
         self._heap: list[_Item] = [item for item in items if item is not None]
-        self._dead = list(self._markers(dead))
+        markers = list(self._markers(dead, has_turn))
+        self._heap += [item for item in markers if item[2].is_seen]
+        self._dead = [item for item in markers if not item[2].is_seen]
         heapify(self._heap)
         heapify(self._dead)
         self._mark()
@@ -74,7 +83,7 @@ class QueueWalk:
             # One failure protects, and one blocks a strict queue: after it no marker is needed.
             item
             for item in self._heap
-            if item[2].ask.class_id != class_id and not item[2].is_dead
+            if item[2].ask.class_id != class_id and (item[2].is_seen or not item[2].is_dead)
         ]
         # Whoever fails takes all of its class along; the rest has to be put in order once.
         heapify(self._heap)
@@ -102,13 +111,13 @@ class QueueWalk:
         if self._dead:
             heappush(self._heap, heappop(self._dead))
 
-    def _markers(self, dead: Iterable[Asker]) -> Iterator[_Item]:
+    def _markers(self, dead: Iterable[Asker], has_turn: Callable[[Ask], bool]) -> Iterator[_Item]:
         """Give the heads of the groups that are known not to fit."""
         return (
             (
                 self._line.position(group, entry, self._now_us),
                 0,
-                Turn(group, ask, entry[3], entry[1], is_dead=True),
+                Turn(group, ask, entry[3], entry[1], is_dead=True, is_seen=has_turn(ask)),
                 None,
             )
             for group, ask in dead

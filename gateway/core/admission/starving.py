@@ -1,0 +1,153 @@
+"""Nodes kept free during one pass for jobs that starve: whose, from when on, and who is next.
+
+One job of each flavor: the oldest that waited for long and that nodes alone refuse, strict heads at
+once. From its turn on nobody else is placed on its nodes; whoever comes before it may be. It keeps
+them until it starts, leaves or loses its quota. That is remembered by the database: a pass only
+says what is to be so from the next one on.
+"""
+
+from collections.abc import Container, Iterable
+
+import numpy as np
+
+from gateway.core.admission.asks import Ask, Option
+from gateway.core.admission.releases import nodes_to_keep, would_do
+from gateway.core.admission.state import AskKey, State
+from gateway.core.admission.types import NodeHold
+from gateway.core.devices.fleet import Bool
+from gateway.core.jobs.request import RequestClass
+from gateway.core.resources import CPU, GPU
+from gateway.core.resources.words import listed
+from gateway.core.vocabulary import Blocking
+
+SECOND_US = 1_000_000
+Starving = tuple[int, int, Ask, Option]
+"""Since when it waits, job, what it asks for and how: the oldest first."""
+MOST_ASKED = 8
+"""Of those that starve, so many of the oldest are asked in one pass whether any nodes would do."""
+
+
+class Keeping:
+    """What is kept in one pass."""
+
+    def __init__(self, state: State) -> None:
+        """Look at who holds nodes as the pass begins."""
+        self._state = state
+        self._held: dict[str, NodeHold] = {}
+        self._keys: dict[str, AskKey] = {}
+        for hold in state.node_holds:
+            key = _key(state, hold)
+            if key is not None and _stands(state, hold, state.ask(key)):
+                self._held[hold.flavor], self._keys[hold.flavor] = hold, key
+        self._kept: Bool | None = None
+        self._next: dict[str, list[Starving]] = {}
+
+    def has_turn(self, ask: Ask) -> bool:
+        """Whether an ask takes part although it is known not to fit: its turn must be seen."""
+        return (ask.queue.name, ask.class_id) in self._keys.values()
+
+    def roots(self) -> set[int]:
+        """Give the roots of those who hold nodes."""
+        tree = self._state.scene.tree
+        return {id(tree.root_of(queue)) for queue, _ in self._keys.values()}
+
+    @property
+    def is_on(self) -> bool:
+        """Whether nodes are kept from the others by now."""
+        return self._kept is not None
+
+    def open(self, nodes: dict[str, Bool]) -> dict[str, Bool]:
+        """Give the nodes that others may still use."""
+        kept = self._kept
+        return nodes if kept is None else {name: mask & ~kept for name, mask in nodes.items()}
+
+    def failed(self, ask: Ask, passing: Iterable[Option], slot: int) -> bool:
+        """Note who found no nodes at its turn; True where nodes are kept from now on."""
+        key = ask.queue.name, ask.class_id
+        mine = [self._held[flavor] for flavor, holder in self._keys.items() if holder == key]
+        for hold in mine:
+            self._keep(hold)
+        for option in passing:
+            flavor = flavor_of(ask.request, option)
+            if flavor not in self._held:
+                self._note(flavor, ask, option, slot)
+        return bool(mine)
+
+    def holds(self, leaving: Container[int]) -> tuple[NodeHold, ...]:
+        """Give who holds which nodes from the next pass on, by flavor; `leaving` are jobs."""
+        found = {key: hold for key, hold in self._held.items() if hold.job_id not in leaving}
+        for flavor, starving in self._next.items():
+            oldest = sorted(starving, key=lambda each: each[:2])[:MOST_ASKED]
+            holds = (self._begin(flavor, each) for each in oldest if each[1] not in leaving)
+            hold = next(filter(None, holds), None)
+            if hold is not None:
+                found[flavor] = hold
+        return tuple(found[flavor] for flavor in sorted(found))
+
+    def _keep(self, hold: NodeHold) -> None:
+        fleet = self._state.scene.fleet
+        rows = np.isin(fleet.node_id, hold.node_ids)
+        self._kept = rows if self._kept is None else self._kept | rows
+
+    def _note(self, flavor: str, ask: Ask, option: Option, slot: int) -> None:
+        since_us, due_us = starving_at_us(self._state, ask, slot)
+        if due_us > self._state.now_us:
+            self._state.will_starve(due_us, ask)
+            return
+        job_id = int(self._state.lines.table.job_id[slot])
+        self._next.setdefault(flavor, []).append((since_us, job_id, ask, option))
+
+    def _begin(self, flavor: str, starving: Starving) -> NodeHold | None:
+        """Give the hold of one that starves; None for a gang that no nodes could ever take."""
+        _, job_id, ask, option = starving
+        fleet = self._state.scene.fleet
+        rows = nodes_to_keep(self._state.scene, ask.request, option.choice)
+        if rows is None:
+            return None
+        node_ids = tuple(sorted(fleet.node_id[rows].tolist()))
+        return NodeHold(flavor=flavor, job_id=job_id, node_ids=node_ids)
+
+
+def flavor_of(request: RequestClass, option: Option) -> str:
+    """Give the flavor of the largest pods, of which nodes would be kept."""
+    sizes = [(dict(each.per_pod), each.name) for each in request.pod_sets]
+    _, name = max(sizes, key=lambda each: (each[0].get(GPU, 0), each[0].get(CPU, 0), each[1]))
+    return option.choice[name].name
+
+
+def starving_at_us(state: State, ask: Ask, slot: int) -> tuple[int, int]:
+    """Give since when a job waits, and from when on it starves if nodes alone refuse it."""
+    table = state.lines.table
+    since_us = max(int(table.submitted_us[slot]), table.eligible_us.get(slot, 0))
+    # Behind a strict head nobody passes, so nothing is lost by keeping nodes for it at once.
+    if ask.queue.blocking is Blocking.STRICT:
+        return since_us, since_us
+    return since_us, since_us + state.policies.starvation_after_seconds * SECOND_US
+
+
+def holders_words(state: State) -> str:
+    """Say for whom nodes are held, by size and queue alone."""
+    keys = [key for hold in state.node_holds if (key := _key(state, hold)) is not None]
+    asks = [state.ask(key) for key in keys]
+    return listed([f"a {ask.gpus}-GPU job of queue {ask.queue.name}" for ask in asks])
+
+
+def _stands(state: State, hold: NodeHold, ask: Ask) -> bool:
+    """Whether a hold still makes sense: its job has quota, and could use the nodes."""
+    fleet, tree = state.scene.fleet, state.scene.tree
+    rows = np.flatnonzero(np.isin(fleet.node_id, hold.node_ids))
+    return len(rows) == len(hold.node_ids) and any(
+        flavor_of(ask.request, each) == hold.flavor
+        and tree.has_room(ask.queue.name, each.counted)
+        and would_do(state.scene, ask.request, each.choice, rows)
+        for each in ask.options
+    )
+
+
+def _key(state: State, hold: NodeHold) -> AskKey | None:
+    table = state.lines.table
+    slot = table.find(hold.job_id)
+    if slot is None:
+        return None
+    key = table.words["queue"][int(table.queue[slot])], int(table.class_id[slot])
+    return key if key[0] in state.scene.queues and key[1] in state.classes else None
