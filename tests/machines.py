@@ -29,6 +29,11 @@ def of_catalogue(name: str) -> MachineType:
     return MachineType(name=name, gpus=slots(DeviceKind.GPU), nics=slots(DeviceKind.RDMA))
 
 
+def catalogue_types() -> list[MachineType]:
+    """Give all machine types of the catalogue."""
+    return [of_catalogue(name) for name in machine_names()]
+
+
 def slots_of(
     switches: Sequence[int], numas: Sequence[int] = (), nvlinks: Sequence[int] = ()
 ) -> tuple[DeviceSlot, ...]:
