@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from gateway.core.admission import CyclePlan, Policies, plan_cycle, plan_pass
+from gateway.core.admission import CyclePlan, plan_cycle, plan_pass
 from gateway.core.mirror import Mirror
 from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
@@ -109,7 +109,7 @@ def _poisoned(mirror: Mirror, now_us: int) -> Iterator[tuple[int, Exception]]:
     for index in range(len(waiting.classes)):
         alone = waiting.take(waiting.request_class == index)
         try:
-            plan_cycle(replace(snapshot, waiting=alone), Policies(), now_us, 1)
+            plan_cycle(replace(snapshot, waiting=alone), mirror.state.policies, now_us, 1)
         except Exception as error:  # noqa: BLE001 - whatever it is, it stays with its own jobs
             yield from ((job_id, error) for job_id in alone.job_id.tolist())
 

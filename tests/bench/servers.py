@@ -16,6 +16,7 @@ from gateway.db.migrations import upgrade
 from gateway.service.context import Caller
 
 START_SECONDS = 60
+NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +36,13 @@ def free_port() -> int:
 
 
 @contextmanager
-def running_gateway(url: str, folder: Path) -> Iterator[Running]:
-    """Run `gateway serve` on this database over a simulated cluster of two nodes."""
+def running_gateway(
+    url: str, folder: Path, module: str = "", more: Mapping[str, str] = NOTHING
+) -> Iterator[Running]:
+    """Run `gateway serve` on this database over a simulated cluster of two nodes.
+
+    Another module may be named that serves in its stead, and more of its environment.
+    """
     upgrade(url)
     token, port = new_token(), free_port()
     tokens = folder / "tokens"
@@ -51,7 +57,8 @@ def running_gateway(url: str, folder: Path) -> Iterator[Running]:
         "LISTEN_PORT": str(port),
     }
     environment = {f"{ENVIRONMENT_PREFIX}{name}": value for name, value in settings.items()}
-    with _process([sys.executable, "-m", "gateway", "serve"], port, environment) as pid:
+    command = [sys.executable, "-m", *([module] if module else ["gateway", "serve"])]
+    with _process(command, port, {**environment, **more}) as pid:
         yield Running(port=port, token=token, pid=pid)
 
 

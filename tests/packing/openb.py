@@ -8,7 +8,7 @@ scored once: what is known of a state is remembered by what was asked.
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -128,9 +128,17 @@ def _replaced(units: tuple[int, ...], old: int, new: int) -> list[int]:
 class Filling:
     """One pass over one fleet."""
 
-    def __init__(self, trace: str, policy: str, seed: int) -> None:
-        """Start with an idle fleet."""
-        self.nodes, self.pods = openb_nodes(), openb_pods(trace)
+    def __init__(
+        self,
+        trace: str,
+        policy: str,
+        seed: int,
+        *,
+        nodes: Sequence[OpenbNode] = (),
+        pods: Sequence[OpenbPod] = (),
+    ) -> None:
+        """Start with an idle fleet, of the whole trace unless nodes or pods are given."""
+        self.nodes, self.pods = nodes or openb_nodes(), pods or openb_pods(trace)
         self.judge = Judge(policy, self.pods, self.nodes)
         self.draw = random.Random(seed)  # noqa: S311 - a sample, not a secret
         self.states: list[State] = []

@@ -4,7 +4,7 @@ The same requests in about the same numbers give the same object, so that a plac
 remember what it learned about nodes. Decides nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -61,14 +61,24 @@ def requested_by(table: JobTable, classes: dict[int, RequestClass]) -> Requested
     return tuple((classes[class_id], jobs) for class_id, jobs in counted if class_id in classes)
 
 
-def _wanted(scene: Scene, requested: Requested) -> Iterable[_Wanted]:
-    flavors, nodes = scene.flavors, scene.eligibility.nodes
+def _wanted(scene: Scene, requested: Requested) -> Iterator[_Wanted]:
     # Without a flavor there is no node that anybody could ask for.
-    for request, jobs in requested if flavors else ():
+    for request, jobs in requested if scene.flavors else ():
         for each in request.pod_sets:
-            # Whose queue may use which flavor does not matter: what is usual is so for all.
-            masks = tuple(nodes(each, flavor) for flavor in flavors)
-            yield _Wanted(each, _rounded(jobs * each.count), masks)
+            masks = _masks(scene, each)
+            if masks:
+                yield _Wanted(each, _rounded(jobs * each.count), masks)
+
+
+def _masks(scene: Scene, pod_set: PodSetRequest) -> tuple[Bool, ...]:
+    """Give the nodes that a pod set may use, by flavor; nothing for one that makes no sense."""
+    try:
+        scene.room.shapes.fits(pod_set)
+        # Whose queue may use which flavor does not matter: what is usual is so for all.
+        return tuple(scene.eligibility.nodes(pod_set, flavor) for flavor in scene.flavors)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        # An old row must not stop everybody; where somebody waits with it, its turn will tell.
+        return ()
 
 
 def _asked(wanted: _Wanted) -> Asked:

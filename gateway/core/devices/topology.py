@@ -82,7 +82,7 @@ def pairing(layout: Layout, gpus: int, nics: int, rule: PairRule) -> Pairing:
     if not each:
         return _paired(layout, (gpus, nics), (1, 0), rule)
     return min(
-        _paired(layout, (gpus, nics), (each, busier), rule) for busier in subsets(gpus, rest, ())
+        _paired(layout, (gpus, nics), (each, busier), rule) for busier in _subsets(gpus, rest)
     )
 
 
@@ -114,21 +114,9 @@ def _steps(gpus: int, nics: int, each: int) -> list[int]:
     return [after - before for before, after in pairwise(spare)]
 
 
-def subsets(mask: int, size: int, alike: tuple[int, ...]) -> list[int]:
-    """Give the subsets of a mask in device order, without those that only exchange like devices."""
+def _subsets(mask: int, size: int) -> list[int]:
     ordinals = [bit for bit in range(mask.bit_length()) if mask >> bit & 1]
-    found = [sum(1 << bit for bit in chosen) for chosen in combinations(ordinals, size)]
-    return [chosen for chosen in found if all(_is_lowest(chosen, mask, like) for like in alike)]
-
-
-def sizes_left(layout: Layout, gpus: int, nics: int) -> tuple[tuple[int, int, int], ...]:
-    """Give the sizes of what stays together, so that keeping the largest groups compares less."""
-    return tuple(
-        size
-        # NUMA nodes before switches: the largest pods need one whole, small ones fit in either.
-        for level in (layout.numas, layout.switches)
-        for size in sorted(_negative_size(group, gpus, nics) for group in level)
-    )
+    return [sum(1 << bit for bit in chosen) for chosen in combinations(ordinals, size)]
 
 
 def _paired(layout: Layout, chosen: Group, load: tuple[int, int], rule: PairRule) -> Pairing:
@@ -188,18 +176,6 @@ def _link_cost(one: tuple[int, int, int], two: tuple[int, int, int]) -> int:
     return 2 if one[1] == two[1] != -1 else 3
 
 
-def _is_lowest(chosen: int, free: int, like: int) -> bool:
-    """Whether the chosen ones among like devices are the first of the free ones."""
-    mine = chosen & like
-    # No free one of the same kind below the highest chosen one that was not chosen as well.
-    return not (free & like & ~mine) & ((1 << mine.bit_length()) - 1)
-
-
 def _ungrouped(groups: tuple[Group, ...], gpus: int) -> Group:
     # Sums are unions here, since groups do not overlap.
     return gpus & ~sum(group[0] for group in groups), 0
-
-
-def _negative_size(group: Group, gpus: int, nics: int) -> tuple[int, int, int]:
-    free_gpus, free_nics = (group[0] & gpus).bit_count(), (group[1] & nics).bit_count()
-    return -min(free_gpus, free_nics), -free_gpus, -free_nics

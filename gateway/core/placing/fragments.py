@@ -31,6 +31,10 @@ class TypicalPod(NamedTuple):
     kinds: frozenset[int] | None = None
     """Kinds of node that it may use; None for all."""
 
+    def may_use(self, kind: int) -> bool:
+        """Whether nodes of this kind are open to it."""
+        return self.kinds is None or kind in self.kinds
+
 
 class Rooms(NamedTuple):
     """What nodes have free, one a row."""
@@ -50,22 +54,18 @@ class Mix:
         """Keep those that ask for GPUs; `kinds` of node are numbered from 0."""
         self.pods = tuple(pod for pod in pods if pod.gpus and pod.weight)
         """In the order given."""
-        self._weights: Int64 = np.array([pod.weight for pod in self.pods], dtype=np.int64)
-        self._gpus: Int64 = np.array([pod.gpus for pod in self.pods], dtype=np.int64)
+        self._weights = _column(pod.weight for pod in self.pods)
+        self._gpus = _column(pod.gpus for pod in self.pods)
         # Few shares are asked for by many pods, so rooms are counted once for each share.
         self._shares, share_of = np.unique(
-            np.array([pod.units for pod in self.pods], dtype=np.int64), return_inverse=True
+            _column(pod.units for pod in self.pods), return_inverse=True
         )
         self._share_of = share_of.astype(np.int64)
         self._needs: Int64 = np.array([pod.need for pod in self.pods], dtype=np.int64)
-        self._step = QUANTUM * int(self._weights.sum())
         self._allowed: Bool = np.array(
-            [
-                [pod.kinds is None or kind in pod.kinds for pod in self.pods]
-                for kind in range(kinds)
-            ],
-            dtype=np.bool_,
+            [[pod.may_use(kind) for pod in self.pods] for kind in range(kinds)], dtype=np.bool_
         )
+        self._step = QUANTUM * int(self._weights.sum())
 
     def __bool__(self) -> bool:
         """Whether anybody typical asks for GPUs."""
@@ -91,3 +91,7 @@ class Mix:
         # Gains are rounded down and losses up: what does no harm at all stands out.
         steps: Int64 = -((before - after) // self._step)
         return steps
+
+
+def _column(numbers: Iterable[int]) -> Int64:
+    return np.fromiter(numbers, dtype=np.int64)

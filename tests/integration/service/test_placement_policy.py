@@ -3,7 +3,10 @@
 import pytest
 
 from gateway.core.admission import Policies
+from gateway.core.devices.fleet import Bool
 from gateway.core.mirror import Mirror
+from gateway.core.placing.room import Room
+from gateway.core.policies.placement import PLACEMENT, GangPlaces, PodSets, pack
 from gateway.core.vocabulary import JobState
 from gateway.db.engine import Database
 from gateway.service.context import MirrorState
@@ -44,3 +47,19 @@ def test_gangs_are_placed_and_end_under_every_policy(database: Database) -> None
     for job_id in ids:
         world.until(job_id, JobState.SUCCEEDED)
     assert world.is_idle()
+
+
+def test_a_request_that_a_policy_fails_on_stops_only_its_own_jobs(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def picky(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces | None:
+        if dict(pod_sets[0].per_pod)["gpu"] == HALF:
+            raise ZeroDivisionError
+        return pack(room, pod_sets, nodes)
+
+    monkeypatch.setitem(PLACEMENT, "picky", picky)
+    world = a_world_by("picky", database)
+    poisoned = world.submit(name="poisoned", gpu=HALF)
+    world.turn()
+    assert world.job_row(poisoned)["is_quarantined"]
+    world.until(world.submit(name="healthy", gpu=SMALL), JobState.SUCCEEDED)

@@ -19,7 +19,7 @@ def test_the_queue_whose_gang_ended_has_room_for_its_oldest_job(tmp_path: Path) 
         database.close()
     # Who waits, three charges of each that runs, nodes with three amounts each, and classes.
     assert raw_read(url) == 121 + 79 * 3 + 640 * 4 + 50
-    assert expected > 80
+    assert expected >= 80
 
 
 def test_the_ratio_is_taken_within_each_repetition() -> None:

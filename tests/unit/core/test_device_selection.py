@@ -4,7 +4,7 @@ import pytest
 
 from gateway.core.devices.fleet import DeviceSlot, MachineType
 from gateway.core.devices.selection import MANY_PODS, DeviceWish, choose_devices, pods_on
-from gateway.core.devices.topology import layout_of, pairing, subsets
+from gateway.core.devices.topology import layout_of, pairing
 from gateway.core.vocabulary import PairRule
 
 
@@ -149,8 +149,3 @@ def test_distances_add_up_over_the_best_pairs() -> None:
     assert pairing(layout, 0b1, 0b100, PairRule.SWITCH) == (True, 1)
     assert pairing(layout, 0b1, 0b10000, PairRule.NUMA) == (True, 2)
     assert pairing(layout, 0b1, 0, PairRule.SWITCH) == (False, 0)
-
-
-def test_subsets_leave_out_exchanges_of_like_devices() -> None:
-    assert subsets(0b1111, 2, ()) == [0b0011, 0b0101, 0b1001, 0b0110, 0b1010, 0b1100]
-    assert subsets(0b1111, 2, (0b0011, 0b1100)) == [0b0011, 0b0101, 0b1100]

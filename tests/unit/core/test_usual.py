@@ -1,6 +1,7 @@
 """What is usual is taken from what was asked of late, and where a pass places by it."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -104,6 +105,13 @@ def test_a_mirror_takes_counts_of_classes_it_knows() -> None:
     assert mirror.snapshot(1).recent == ((FOUR, 9), (ONE, 2))
     mirror.apply(MirrorRows(recent={}))
     assert mirror.snapshot(1).recent == ()
+
+
+def test_a_request_that_makes_no_sense_is_nothing_usual() -> None:
+    broken: tuple[Any, ...] = (("no requirement",),)
+    strange = RequestClass(pod_sets=(replace(FOUR.pod_sets[0], affinity=broken),))
+    assert node_of_first(a_case(ONE, recent=((strange, 9),))) == TIGHT
+    assert node_of_first(a_case(ONE, recent=((strange, 9), (FOUR, 9)))) == LOOSE
 
 
 def test_the_order_of_many_requests_changes_nothing() -> None:
