@@ -33,21 +33,22 @@ def store_node_holds(writer: Writer, holds: Iterable[NodeHold], at_us: int) -> t
     """Make these the only holds; gives those that are new."""
     before = {hold.flavor: hold for hold in read_node_holds(writer.connection, 0) or ()}
     after = {hold.flavor: hold for hold in holds}
-    new = [hold for flavor, hold in sorted(after.items()) if before.get(flavor) != hold]
-    ended = [
-        NodeHold(flavor=flavor, job_id=NOBODY, node_ids=())
-        for flavor in sorted(before.keys() - after.keys())
-    ]
+    new = tuple(hold for flavor, hold in sorted(after.items()) if before.get(flavor) != hold)
+    ended = sorted(before.keys() - after.keys())
+    for hold in (*new, *(NodeHold(flavor=name, job_id=NOBODY, node_ids=()) for name in ended)):
+        _store(writer, hold, at_us)
+    return new
+
+
+def _store(writer: Writer, hold: NodeHold, at_us: int) -> None:
     dialect = sqlite if writer.is_sqlite else postgresql
-    for hold in (*new, *ended):
-        values = {
-            "job_id": hold.job_id,
-            "node_ids": list(hold.node_ids),
-            "since_us": at_us,
-            "xact_id": writer.xact_id,
-        }
-        statement = dialect.insert(node_holds).values(flavor=hold.flavor, **values)
-        writer.connection.execute(
-            statement.on_conflict_do_update(index_elements=["flavor"], set_=values)
-        )
-    return tuple(new)
+    values = {
+        "job_id": hold.job_id,
+        "node_ids": list(hold.node_ids),
+        "since_us": at_us,
+        "xact_id": writer.xact_id,
+    }
+    statement = dialect.insert(node_holds).values(flavor=hold.flavor, **values)
+    writer.connection.execute(
+        statement.on_conflict_do_update(index_elements=["flavor"], set_=values)
+    )

@@ -1,5 +1,7 @@
 """Who held a device and when, for those who may know."""
 
+from typing import Any
+
 from gateway.db import inventory_reading as fleet_rows
 from gateway.db.device_history import holds_of
 from gateway.db.engine import Row
@@ -33,16 +35,19 @@ def device_history(
 
 
 def _hold_view(row: Row, caller: Caller) -> DeviceHoldView:
-    may_know = caller.may_know(row["namespace"])
+    told = _told(row) if caller.may_know(row["namespace"]) else {}
     return DeviceHoldView(
         queue=row["queue"],
-        holder=_holder(row) if may_know else None,
-        attempt=row["number"] if may_know else None,
         reserved_at=instant(row["reserved_us"]),
         # A grant ends in the transaction that closes its attempt, so both say the same.
-        freed_at=None if row["is_live"] else instant(row["closed_us"] or row["reserved_us"]),
-        end_reason=row["end_reason"] if may_know else None,
+        freed_at=None if row["is_live"] else instant(row["closed_us"]),
+        **told,
     )
+
+
+def _told(row: Row) -> dict[str, Any]:
+    """Give what the holder's own tenant may know besides."""
+    return {"holder": _holder(row), "attempt": row["number"], "end_reason": row["end_reason"]}
 
 
 def _holder(row: Row) -> HolderView:

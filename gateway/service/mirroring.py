@@ -18,14 +18,7 @@ def refresh(gateway: Gateway) -> None:
     rows, horizon = read_changes(
         gateway.database, state.horizon, half_life_us, with_jobs=not is_cold
     )
-    known = state.mirror.definitions
-    if state.horizon and rows.definitions and rows.definitions.generation == known.generation:
-        rows = rows._replace(definitions=None)  # unchanged, so nothing built from them is thrown
-    if rows.definitions and not is_cold and _budgets(rows.definitions) != _budgets(known):
-        spent = read_spent(gateway.database, rows.definitions)
-        rows = rows._replace(charges=(*rows.charges, *spent))
-    if state.mirror.state.policies.placement not in ALWAYS_ALIKE:
-        rows = rows._replace(recent=read_recent(gateway.database))
+    rows = _with_news(gateway, rows)
     state.mirror.apply(rows)
     for piece in read_waiting(gateway.database) if is_cold else ():
         state.mirror.apply(MirrorRows(waiting=piece))
@@ -35,6 +28,21 @@ def refresh(gateway: Gateway) -> None:
         refresh(gateway)
         return
     _remember(gateway)
+
+
+def _with_news(gateway: Gateway, rows: MirrorRows) -> MirrorRows:
+    """Give these rows without definitions that are known, and with what else they call for."""
+    state = gateway.mirror
+    known, found = state.mirror.definitions, rows.definitions
+    if state.mirror.state.policies.placement not in ALWAYS_ALIKE:
+        rows = rows._replace(recent=read_recent(gateway.database))
+    if state.horizon == 0 or found is None:
+        return rows
+    if found.generation == known.generation:
+        return rows._replace(definitions=None)  # so that nothing built from them is thrown away
+    if _budgets(found) == _budgets(known):
+        return rows
+    return rows._replace(charges=(*rows.charges, *read_spent(gateway.database, found)))
 
 
 def _budgets(definitions: DefinitionRows) -> dict[str, Budget]:

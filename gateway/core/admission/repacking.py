@@ -56,16 +56,14 @@ class Repacking:
             Places in the same order, the newcomer's last; None when not all of them find one, when
             one of the refused would find one too, or when there are too many to try.
         """
-        if not 0 < len(standing) <= MOST_REPACKED or len(refused) > MOST_REPACKED:
+        if not standing or max(len(standing), len(refused)) > MOST_REPACKED:
             return None
         # Gangs that run are below the mark, and nothing here can move them.
         self.room.back_to(self.mark)
         found = self._all_placed([*(gang for gang, _ in standing), newcomer])
         if found is not None and not any(map(self._would_fit, refused)):
             return found
-        self.room.back_to(self.mark)
-        for gang, places in standing:
-            self._put_back(gang, places)
+        self._put_back(standing)
         return None
 
     def _all_placed(self, gangs: Sequence[Gang]) -> list[GangPlaces] | None:
@@ -83,10 +81,16 @@ class Repacking:
         self.room.back_to(mark)
         return fits
 
-    def _put_back(self, gang: Gang, places: GangPlaces) -> None:
-        for pod_set in gang.request.pod_sets:
-            for place in places[pod_set.name]:
-                self.room.take(place, pod_set)
+    def _put_back(self, standing: Sequence[tuple[Gang, GangPlaces]]) -> None:
+        self.room.back_to(self.mark)
+        taken = (
+            (place, pod_set)
+            for gang, places in standing
+            for pod_set in gang.request.pod_sets
+            for place in places[pod_set.name]
+        )
+        for place, pod_set in taken:
+            self.room.take(place, pod_set)
 
 
 def _size(gang: Gang) -> tuple[int, int]:

@@ -268,14 +268,17 @@ class State:
         tree = self.scene.tree
         # Quota may have come back anywhere in the same root.
         for root in {tree.root_of(queue).name for queue in self._freed if queue in tree.queues}:
-            # One that died, was revived and died again stands there twice.
-            refused = dict.fromkeys(self._refused.pop(root, ()))
-            dead = [ask for ask in refused if ask.is_dead and ask.lacks_quota]
+            dead = self._dead_in(root)
             # Inside a pass quota only shrinks: whom it refuses now it would refuse at its turn.
             passing = {ask: self._has_quota(ask) for ask in dead}
             self._refused[root] = [ask for ask in dead if not passing[ask]]
             self.revive(ask for ask in dead if passing[ask])
         self._freed.clear()
+
+    def _dead_in(self, root: str) -> list[Ask]:
+        """Give those that quota refused; one that died, was revived and died again, once."""
+        refused = dict.fromkeys(self._refused.pop(root, ()))
+        return [ask for ask in refused if ask.is_dead and ask.lacks_quota]
 
     def _revive_starving(self) -> None:
         """Let those who have waited for long by now be seen, so that nodes are held for one."""

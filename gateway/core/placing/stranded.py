@@ -51,8 +51,7 @@ def stranding(room: Room) -> tuple[Stranding, ...]:
 def _sizes(fleet: Fleet) -> list[int]:
     largest = max((mask.bit_count() for mask in fleet.gpu_all.tolist()), default=0)
     # Powers of two, and a whole node where that is none (4 + 2 GPUs, or 6 left of 8).
-    powers = [1 << bit for bit in range(largest.bit_length())]
-    return powers if not largest or powers[-1] == largest else [*powers, largest]
+    return sorted({1 << bit for bit in range(largest.bit_length())} | {largest} - {0})
 
 
 def _room_for(room: Room, gpus: int, nics: int) -> int:

@@ -101,16 +101,19 @@ def _scarcest(node: TreeNode) -> tuple[float, str]:
     largest, scarcest = 0.0, ""
     # By name, and only a larger part wins: of equal ones the same one is told every time.
     for resource in sorted({pair[1] for pair in node.balances}):
-        pairs = [pair for pair in node.balances if pair[1] == resource]
-        if node.parent is None:
-            taken = sum(node.balances[pair].used for pair in pairs)
-            whole = sum(node.balances[pair].subtree for pair in pairs)
-        else:
-            taken = sum(borrowed(node, pair) for pair in pairs)
-            whole = sum(node_potential(node.parent, pair) for pair in pairs)
+        taken, whole = _taken(node, [pair for pair in node.balances if pair[1] == resource])
         if whole > 0 and taken / whole > largest:
             largest, scarcest = taken / whole, resource
     return largest, scarcest
+
+
+def _taken(node: TreeNode, pairs: list[Pair]) -> tuple[int, int]:
+    """Give what a node takes of these pairs together, and of how much."""
+    if node.parent is None:
+        balances = [node.balances[pair] for pair in pairs]
+        return sum(each.used for each in balances), sum(each.subtree for each in balances)
+    whole = sum(node_potential(node.parent, pair) for pair in pairs)
+    return sum(borrowed(node, pair) for pair in pairs), whole
 
 
 def _limited(amount: int) -> int | None:
