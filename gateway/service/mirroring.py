@@ -24,7 +24,8 @@ def refresh(gateway: Gateway) -> None:
     if rows.definitions and not is_cold and _budgets(rows.definitions) != _budgets(known):
         spent = read_spent(gateway.database, rows.definitions)
         rows = rows._replace(charges=(*rows.charges, *spent))
-    if state.mirror.state.policies.placement not in ALWAYS_ALIKE:
+    # Only jobs that come change what is recent, and each brings a row.
+    if (is_cold or rows.jobs) and state.mirror.state.policies.placement not in ALWAYS_ALIKE:
         rows = rows._replace(recent=read_recent(gateway.database))
     state.mirror.apply(rows)
     for piece in read_waiting(gateway.database) if is_cold else ():
