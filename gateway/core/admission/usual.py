@@ -73,18 +73,18 @@ def _wanted(scene: Scene, requested: Requested) -> Iterator[_Wanted]:
 
 def _most_wanted(requested: Requested) -> list[tuple[int, PodSetRequest]]:
     """Give the pod sets with GPUs that are asked for most, with how many pods of them there are."""
-    every = [
-        (_rounded(jobs * each.count), each)
-        for request, jobs in requested
-        for each in request.pod_sets
-        # Others say nothing about GPUs, and in some places they are nearly all.
-        if any(resource == GPU for resource, _ in each.per_pod)
-    ]
-    if len(every) <= MOST_TYPICAL:
-        return every
+    # Others say nothing about GPUs, and in some places they are nearly all.
+    every = [each for each in _pod_sets(requested) if GPU in dict(each[1].per_pod)]
     every.sort(key=itemgetter(0), reverse=True)
+    least = [weight for weight, _ in every[MOST_TYPICAL - 1 : MOST_TYPICAL]]
     # Those that are as frequent as the last are all looked at, or the order of rows would decide.
-    return [each for each in every if each[0] >= every[MOST_TYPICAL - 1][0]]
+    return [each for each in every if [each[0]] >= least]
+
+
+def _pod_sets(requested: Requested) -> Iterator[tuple[int, PodSetRequest]]:
+    for request, jobs in requested:
+        for each in request.pod_sets:
+            yield _rounded(jobs * each.count), each
 
 
 def _masks(scene: Scene, pod_set: PodSetRequest) -> tuple[Bool, ...]:

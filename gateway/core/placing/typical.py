@@ -136,21 +136,20 @@ def _most_frequent(asked: Iterable[Asked]) -> list[Asked]:
 
 
 def _together(room: Room, asked: list[Asked]) -> tuple[Ask, ...]:
-    found: dict[str, Asked] = {}
-    # The most frequent come first.
-    for each in asked:
-        if each.pod_set.count > 1 and each.pod_set.level:
-            found.setdefault(each.pod_set.level, each)
-    return tuple(
-        Ask(
-            name=each.pod_set.name,
-            count=each.pod_set.count,
-            fits=room.shapes.fits(each.pod_set),
-            allowed=each.nodes,
-            level=label,
-            spread="",
-        )
-        for label, each in sorted(found.items())
+    levelled = [each for each in asked if each.pod_set.count > 1 and each.pod_set.level]
+    # The most frequent come first, and are written last.
+    found = {each.pod_set.level: each for each in reversed(levelled)}
+    return tuple(_levelled(room, found[label]) for label in sorted(found))
+
+
+def _levelled(room: Room, asked: Asked) -> Ask:
+    return Ask(
+        name=asked.pod_set.name,
+        count=asked.pod_set.count,
+        fits=room.shapes.fits(asked.pod_set),
+        allowed=asked.nodes,
+        level=asked.pod_set.level,
+        spread="",
     )
 
 
