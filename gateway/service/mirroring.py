@@ -33,10 +33,11 @@ def refresh(gateway: Gateway) -> None:
 def _with_news(gateway: Gateway, rows: MirrorRows) -> MirrorRows:
     """Give these rows without definitions that are known, and with what else they call for."""
     state = gateway.mirror
-    known, found = state.mirror.definitions, rows.definitions
-    if state.mirror.state.policies.placement not in ALWAYS_ALIKE:
+    known, found, is_cold = state.mirror.definitions, rows.definitions, state.horizon == 0
+    # Only jobs that come change what is recent, and each brings a row.
+    if (is_cold or rows.jobs) and state.mirror.state.policies.placement not in ALWAYS_ALIKE:
         rows = rows._replace(recent=read_recent(gateway.database))
-    if state.horizon == 0 or found is None:
+    if is_cold or found is None:
         return rows
     if found.generation == known.generation:
         return rows._replace(definitions=None)  # so that nothing built from them is thrown away

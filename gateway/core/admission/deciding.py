@@ -14,7 +14,7 @@ from gateway.core.admission.starving import Keeping
 from gateway.core.admission.state import AskKey, State
 from gateway.core.admission.trial import Fit
 from gateway.core.admission.types import NodeHold
-from gateway.core.admission.walk import Asker, QueueWalk, Turn
+from gateway.core.admission.walk import QueueWalk, Turn
 from gateway.core.jobs.request import RequestClass
 from gateway.core.policies import named
 from gateway.core.policies.fairness import FAIRNESS, Candidate, Contest
@@ -152,20 +152,16 @@ class Pass:
             if (ask := known.get((name, group.key.class_id))) is not None
         ]
         askers = [each for each in everybody if not each[1].has_caps or self._may_start(*each)]
-        self._note_capped(name, everybody, askers)
+        if len(askers) < len(everybody):
+            served = {ask.class_id for _, ask in askers}
+            capped = {ask.class_id for _, ask in everybody} - served
+            self._pass_over(name, capped, Reason.OVER_CAP)
         # Groups that everybody left would have the queue opened for nobody, pass after pass.
         live.intersection_update([group.key for group, _ in everybody])
         alive = [asker for asker in askers if asker[0].key in live]
         dead = (asker for asker in askers if asker[0].key not in live)
         self.walks[name] = QueueWalk(line, alive, dead, self.now_us, self.keeping.has_turn)
         self._next_head(name)
-
-    def _note_capped(self, queue: str, everybody: list[Asker], askers: list[Asker]) -> None:
-        """Note the classes of which nobody may start."""
-        if len(askers) < len(everybody):
-            served = {ask.class_id for _, ask in askers}
-            capped = {ask.class_id for _, ask in everybody} - served
-            self._pass_over(queue, capped, Reason.OVER_CAP)
 
     def _may_start(self, group: Group, ask: Ask) -> bool:
         """Whether no cap is in the way of the jobs of a group."""

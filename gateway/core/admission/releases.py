@@ -23,13 +23,16 @@ def nodes_to_keep(scene: Scene, request: RequestClass, choice: FlavorChoice) -> 
     """Give the rows, sorted; None where even empty nodes of one domain would not do."""
     trial = _Trial(scene, request, choice)
     in_use = _in_use(scene.fleet, request)
-    # Stable: of nodes with equally much in use the first by name.
-    ordered = (rows[np.argsort(in_use[rows], kind="stable")] for rows in trial.domains())
-    enough = [rows[:count] for rows in ordered if (count := trial.fewest(rows))]
-    if not enough:
-        return None
-    # Domains come by name, so of equal ones the first is chosen.
-    return np.sort(min(enough, key=lambda rows: (int(in_use[rows].sum()), len(rows))))
+    best: tuple[int, int, Int64] | None = None
+    for domain in trial.domains():
+        # Stable: of nodes with equally much in use the first by name.
+        rows = domain[np.argsort(in_use[domain], kind="stable")]
+        count = trial.fewest(rows)
+        if count:
+            found = int(in_use[rows[:count]].sum()), count, rows[:count]
+            # Domains come by name, so of equal ones the first stays.
+            best = found if best is None or found[:2] < best[:2] else best
+    return None if best is None else np.sort(best[2])
 
 
 def would_do(scene: Scene, request: RequestClass, choice: FlavorChoice, rows: Int64) -> bool:
@@ -53,8 +56,10 @@ class _Trial:
         if not (self._main.level and self._main.is_level_required):
             yield np.flatnonzero(usable)
             return
-        for rows in self._scene.room.level(self._main.level).rows[NO_DOMAIN + 1 :]:
-            yield rows[usable[rows]]
+        level = self._scene.room.level(self._main.level)
+        for number, rows in enumerate(level.rows):
+            if number != NO_DOMAIN and usable[rows].any():
+                yield rows[usable[rows]]
 
     def fewest(self, rows: Int64) -> int:
         """Give how many of these nodes, from the first on, hold the gang; 0 when all do not."""

@@ -7,7 +7,6 @@ says what is to be so from the next one on.
 """
 
 from collections.abc import Container, Iterable
-from itertools import chain, islice
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from gateway.core.admission.asks import Ask, Option
 from gateway.core.admission.releases import nodes_to_keep, would_do
 from gateway.core.admission.state import AskKey, State
 from gateway.core.admission.types import NodeHold
-from gateway.core.devices.fleet import Bool, Int64
+from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import RequestClass
 from gateway.core.resources import CPU, GPU
 from gateway.core.resources.words import listed
@@ -34,9 +33,12 @@ class Keeping:
     def __init__(self, state: State) -> None:
         """Look at who holds nodes as the pass begins."""
         self._state = state
-        standing = [hold for hold in state.node_holds if _stands(state, hold)]
-        self._held = {hold.flavor: hold for hold in standing}
-        self._keys = {hold.flavor: _key(state, hold) for hold in standing}
+        self._held: dict[str, NodeHold] = {}
+        self._keys: dict[str, AskKey] = {}
+        for hold in state.node_holds:
+            key = _key(state, hold)
+            if key is not None and _stands(state, hold, state.ask(key)):
+                self._held[hold.flavor], self._keys[hold.flavor] = hold, key
         self._kept: Bool | None = None
         self._next: dict[str, list[Starving]] = {}
 
@@ -47,7 +49,7 @@ class Keeping:
     def roots(self) -> set[int]:
         """Give the roots of those who hold nodes."""
         tree = self._state.scene.tree
-        return {id(tree.root_of(key[0])) for key in self._keys.values() if key}
+        return {id(tree.root_of(queue)) for queue, _ in self._keys.values()}
 
     @property
     def is_on(self) -> bool:
@@ -61,57 +63,49 @@ class Keeping:
 
     def failed(self, ask: Ask, passing: Iterable[Option], slot: int) -> bool:
         """Note who found no nodes at its turn; True where nodes are kept from now on."""
-        mine = self._held_for((ask.queue.name, ask.class_id))
+        key = ask.queue.name, ask.class_id
+        mine = [self._held[flavor] for flavor, holder in self._keys.items() if holder == key]
         for hold in mine:
             self._keep(hold)
-        if not mine:
-            self._note(ask, passing, slot)
+        for option in passing:
+            flavor = flavor_of(ask.request, option)
+            if flavor not in self._held:
+                self._note(flavor, ask, option, slot)
         return bool(mine)
 
     def holds(self, leaving: Container[int]) -> tuple[NodeHold, ...]:
         """Give who holds which nodes from the next pass on, by flavor; `leaving` are jobs."""
         found = {key: hold for key, hold in self._held.items() if hold.job_id not in leaving}
-        for flavor in self._next:
-            found.update((hold.flavor, hold) for hold in self._begun(flavor, leaving))
+        for flavor, starving in self._next.items():
+            oldest = sorted(starving, key=lambda each: each[:2])[:MOST_ASKED]
+            holds = (self._begin(flavor, each) for each in oldest if each[1] not in leaving)
+            hold = next(filter(None, holds), None)
+            if hold is not None:
+                found[flavor] = hold
         return tuple(found[flavor] for flavor in sorted(found))
-
-    def _held_for(self, key: AskKey) -> list[NodeHold]:
-        return [self._held[flavor] for flavor, holder in self._keys.items() if holder == key]
 
     def _keep(self, hold: NodeHold) -> None:
         fleet = self._state.scene.fleet
         rows = np.isin(fleet.node_id, hold.node_ids)
         self._kept = rows if self._kept is None else self._kept | rows
 
-    def _note(self, ask: Ask, passing: Iterable[Option], slot: int) -> None:
-        """Remember one that nodes alone refuse: it starves, or will."""
+    def _note(self, flavor: str, ask: Ask, option: Option, slot: int) -> None:
         since_us, due_us = starving_at_us(self._state, ask, slot)
         if due_us > self._state.now_us:
             self._state.will_starve(due_us, ask)
             return
         job_id = int(self._state.lines.table.job_id[slot])
-        for option in passing:
-            starving = since_us, job_id, ask, option
-            self._next.setdefault(flavor_of(ask.request, option), []).append(starving)
+        self._next.setdefault(flavor, []).append((since_us, job_id, ask, option))
 
-    def _begun(self, flavor: str, leaving: Container[int]) -> list[NodeHold]:
-        """Give the hold of the oldest that starves for this flavor, if nobody holds any yet."""
-        if flavor in self._held:
-            return []
-        staying = [each for each in self._next[flavor] if each[1] not in leaving]
-        oldest = sorted(staying, key=lambda each: each[:2])[:MOST_ASKED]
-        # A gang that no nodes could ever take is passed over.
-        return list(
-            islice(chain.from_iterable(self._begin(flavor, *each[1:]) for each in oldest), 1)
-        )
-
-    def _begin(self, flavor: str, job_id: int, ask: Ask, option: Option) -> list[NodeHold]:
-        scene = self._state.scene
-        rows = nodes_to_keep(scene, ask.request, option.choice)
+    def _begin(self, flavor: str, starving: Starving) -> NodeHold | None:
+        """Give the hold of one that starves; None for a gang that no nodes could ever take."""
+        _, job_id, ask, option = starving
+        fleet = self._state.scene.fleet
+        rows = nodes_to_keep(self._state.scene, ask.request, option.choice)
         if rows is None:
-            return []
-        node_ids = tuple(sorted(scene.fleet.node_id[rows].tolist()))
-        return [NodeHold(flavor=flavor, job_id=job_id, node_ids=node_ids)]
+            return None
+        node_ids = tuple(sorted(fleet.node_id[rows].tolist()))
+        return NodeHold(flavor=flavor, job_id=job_id, node_ids=node_ids)
 
 
 def flavor_of(request: RequestClass, option: Option) -> str:
@@ -133,26 +127,20 @@ def starving_at_us(state: State, ask: Ask, slot: int) -> tuple[int, int]:
 
 def holders_words(state: State) -> str:
     """Say for whom nodes are held, by size and queue alone."""
-    keys = [_key(state, hold) for hold in state.node_holds]
-    asks = [state.ask(key) for key in keys if key]
+    keys = [key for hold in state.node_holds if (key := _key(state, hold)) is not None]
+    asks = [state.ask(key) for key in keys]
     return listed([f"a {ask.gpus}-GPU job of queue {ask.queue.name}" for ask in asks])
 
 
-def _stands(state: State, hold: NodeHold) -> bool:
-    """Whether a hold still makes sense: its job waits, has quota, and could use the nodes."""
-    key, fleet = _key(state, hold), state.scene.fleet
+def _stands(state: State, hold: NodeHold, ask: Ask) -> bool:
+    """Whether a hold still makes sense: its job has quota, and could use the nodes."""
+    fleet, tree = state.scene.fleet, state.scene.tree
     rows = np.flatnonzero(np.isin(fleet.node_id, hold.node_ids))
-    if key is None or len(rows) < len(hold.node_ids):
-        return False
-    ask = state.ask(key)
-    return any(_may_use(state, ask, option, hold.flavor, rows) for option in ask.options)
-
-
-def _may_use(state: State, ask: Ask, option: Option, flavor: str, rows: Int64) -> bool:
-    return (
-        flavor_of(ask.request, option) == flavor
-        and state.scene.tree.has_room(ask.queue.name, option.counted)
-        and would_do(state.scene, ask.request, option.choice, rows)
+    return len(rows) == len(hold.node_ids) and any(
+        flavor_of(ask.request, each) == hold.flavor
+        and tree.has_room(ask.queue.name, each.counted)
+        and would_do(state.scene, ask.request, each.choice, rows)
+        for each in ask.options
     )
 
 

@@ -5,6 +5,7 @@ remember what it learned about nodes. Decides nothing.
 """
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ import numpy as np
 from gateway.core.admission.trial import Scene
 from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import PodSetRequest, RequestClass
-from gateway.core.placing.typical import Asked, Typical, largest_of
+from gateway.core.placing.typical import MOST_TYPICAL, Asked, Typical, largest_of
+from gateway.core.resources import GPU
 from gateway.core.waiting.table import GONE, JobTable
 
 Requested = tuple[tuple[RequestClass, int], ...]
@@ -41,7 +43,7 @@ class Usual:
         wanted = list(_wanted(scene, requested))
         known = self._typical
         if known is None or not self._still_holds(known, scene, wanted):
-            known = self._typical = Typical(scene.room, map(_asked, wanted))
+            known = self._typical = Typical(scene.room, _asked(wanted))
             self._wanted = wanted
         return known
 
@@ -63,11 +65,26 @@ def requested_by(table: JobTable, classes: dict[int, RequestClass]) -> Requested
 
 def _wanted(scene: Scene, requested: Requested) -> Iterator[_Wanted]:
     # Without a flavor there is no node that anybody could ask for.
-    for request, jobs in requested if scene.flavors else ():
+    for weight, pod_set in _most_wanted(requested) if scene.flavors else ():
+        masks = _masks(scene, pod_set)
+        if masks:
+            yield _Wanted(pod_set, weight, masks)
+
+
+def _most_wanted(requested: Requested) -> list[tuple[int, PodSetRequest]]:
+    """Give the pod sets with GPUs that are asked for most, with how many pods of them there are."""
+    # Others say nothing about GPUs, and in some places they are nearly all.
+    every = [each for each in _pod_sets(requested) if GPU in dict(each[1].per_pod)]
+    every.sort(key=itemgetter(0), reverse=True)
+    least = [weight for weight, _ in every[MOST_TYPICAL - 1 : MOST_TYPICAL]]
+    # Those that are as frequent as the last are all looked at, or the order of rows would decide.
+    return [each for each in every if [each[0]] >= least]
+
+
+def _pod_sets(requested: Requested) -> Iterator[tuple[int, PodSetRequest]]:
+    for request, jobs in requested:
         for each in request.pod_sets:
-            masks = _masks(scene, each)
-            if masks:
-                yield _Wanted(each, _rounded(jobs * each.count), masks)
+            yield _rounded(jobs * each.count), each
 
 
 def _masks(scene: Scene, pod_set: PodSetRequest) -> tuple[Bool, ...]:
@@ -81,8 +98,13 @@ def _masks(scene: Scene, pod_set: PodSetRequest) -> tuple[Bool, ...]:
         return ()
 
 
-def _asked(wanted: _Wanted) -> Asked:
-    return Asked(wanted.pod_set, np.logical_or.reduce(wanted.masks), wanted.weight)
+def _asked(wanted: list[_Wanted]) -> Iterator[Asked]:
+    nodes: dict[tuple[int, ...], Bool] = {}
+    for each in wanted:
+        key = tuple(map(id, each.masks))
+        if key not in nodes:
+            nodes[key] = np.logical_or.reduce(each.masks)
+        yield Asked(each.pod_set, nodes[key], each.weight)
 
 
 def _rounded(number: int) -> int:

@@ -31,10 +31,6 @@ class TypicalPod(NamedTuple):
     kinds: frozenset[int] | None = None
     """Kinds of node that it may use; None for all."""
 
-    def may_use(self, kind: int) -> bool:
-        """Whether nodes of this kind are open to it."""
-        return self.kinds is None or kind in self.kinds
-
 
 class Rooms(NamedTuple):
     """What nodes have free, one a row."""
@@ -54,17 +50,14 @@ class Mix:
         """Keep those that ask for GPUs; `kinds` of node are numbered from 0."""
         self.pods = tuple(pod for pod in pods if pod.gpus and pod.weight)
         """In the order given."""
-        self._weights = _column(pod.weight for pod in self.pods)
-        self._gpus = _column(pod.gpus for pod in self.pods)
+        columns = np.array([pod[:3] for pod in self.pods], dtype=np.int64).reshape(-1, 3)
+        self._weights, self._gpus, shares = columns.T
         # Few shares are asked for by many pods, so rooms are counted once for each share.
-        self._shares, share_of = np.unique(
-            _column(pod.units for pod in self.pods), return_inverse=True
-        )
+        self._shares, share_of = np.unique(shares, return_inverse=True)
         self._share_of = share_of.astype(np.int64)
         self._needs: Int64 = np.array([pod.need for pod in self.pods], dtype=np.int64)
-        self._allowed: Bool = np.array(
-            [[pod.may_use(kind) for pod in self.pods] for kind in range(kinds)], dtype=np.bool_
-        )
+        allowed = [_open_to(pod, kinds) for pod in self.pods]
+        self._allowed: Bool = np.array(allowed, dtype=np.bool_).reshape(-1, kinds).T
         self._step = QUANTUM * int(self._weights.sum())
 
     def __bool__(self) -> bool:
@@ -93,5 +86,6 @@ class Mix:
         return steps
 
 
-def _column(numbers: Iterable[int]) -> Int64:
-    return np.fromiter(numbers, dtype=np.int64)
+def _open_to(pod: TypicalPod, kinds: int) -> Bool:
+    numbers = np.arange(kinds)
+    return np.isin(numbers, numbers if pod.kinds is None else list(pod.kinds))

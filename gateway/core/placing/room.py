@@ -42,8 +42,6 @@ class Room:
 
     def __init__(self, fleet: Fleet, base: Base | None = None) -> None:
         """Start from the fleet's free state; `base` is that of another room of this fleet."""
-        self.typical: Typical | None = None
-        """What is typically asked of this fleet; for policies that care, and set by who knows."""
         self._start(base or base_of(fleet))
 
     def _start(self, base: Base) -> None:
@@ -60,6 +58,8 @@ class Room:
         """Nodes with the states they were in, in the order in which they were taken from."""
         self._counts: Int64 | None = None
         """Available nodes by state, when counted since the last change."""
+        self.typical: Typical | None = None
+        """What is typically asked of this fleet; for policies that care, and set by who knows."""
         self._forget()
 
     @property

@@ -20,6 +20,8 @@ from gateway.core.resources import CPU
 
 MOST_TYPICAL = 64
 """Pod sets that are looked at; the rest is too rare to matter."""
+MASKS_AT_ONCE = 32
+"""Bits of a number that are used up by masks, beside those that nodes need."""
 UNKNOWN, NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 STEP = 1 << 40
 """Above anything that may be left of a node, so that what is stranded decides first."""
@@ -134,29 +136,35 @@ def _most_frequent(asked: Iterable[Asked]) -> list[Asked]:
 
 
 def _together(room: Room, asked: list[Asked]) -> tuple[Ask, ...]:
-    found: dict[str, Asked] = {}
-    # The most frequent come first.
-    for each in asked:
-        if each.pod_set.count > 1 and each.pod_set.level:
-            found.setdefault(each.pod_set.level, each)
-    return tuple(
-        Ask(
-            name=each.pod_set.name,
-            count=each.pod_set.count,
-            fits=room.shapes.fits(each.pod_set),
-            allowed=each.nodes,
-            level=label,
-            spread="",
-        )
-        for label, each in sorted(found.items())
+    levelled = [each for each in asked if each.pod_set.count > 1 and each.pod_set.level]
+    # The most frequent come first, and are written last.
+    found = {each.pod_set.level: each for each in reversed(levelled)}
+    return tuple(_levelled(room, found[label]) for label in sorted(found))
+
+
+def _levelled(room: Room, asked: Asked) -> Ask:
+    return Ask(
+        name=asked.pod_set.name,
+        count=asked.pod_set.count,
+        fits=room.shapes.fits(asked.pod_set),
+        allowed=asked.nodes,
+        level=asked.pod_set.level,
+        spread="",
     )
 
 
 def _kinds(masks: Sequence[Bool], nodes: int) -> tuple[Int64, Bool]:
     """Give each node's kind, and for each kind whether it is in each of the masks."""
-    columns = np.array(masks, dtype=np.bool_).reshape(len(masks), nodes).T
-    kinds, kind_of = np.unique(columns, axis=0, return_inverse=True)
-    return kind_of.reshape(-1).astype(np.int64), kinds
+    codes = np.zeros(nodes, dtype=np.int64)
+    # Most pods may use the same nodes, and have the very same mask then.
+    for count, mask in enumerate({id(mask): mask for mask in masks}.values(), start=1):
+        codes = 2 * codes + mask
+        if count % MASKS_AT_ONCE == 0:
+            # Small numbers again, before they would not fit any more.
+            codes = np.unique(codes, return_inverse=True)[1]
+    _, firsts, kind_of = np.unique(codes, return_index=True, return_inverse=True)
+    kinds = np.array([mask[firsts] for mask in masks], dtype=np.bool_).reshape(-1, len(firsts))
+    return kind_of.astype(np.int64), kinds.T
 
 
 def _rooms(states: Sequence[NodeState], kinds: Int64) -> Rooms:

@@ -5,6 +5,8 @@ what it gives from the room, or leaves the room as it was and gives None. All fi
 `pack` finds one, so which is chosen decides where gangs start and not whether they may.
 """
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Protocol
 
 from gateway.core.devices.fleet import Bool
@@ -13,6 +15,7 @@ from gateway.core.placing.room import Room
 from gateway.core.placing.scoring import place_on_one
 from gateway.core.placing.searching import GangPlaces, place
 from gateway.core.placing.spreading import spread_out
+from gateway.core.placing.typical import Typical
 
 __all__ = [
     "ALWAYS_ALIKE",
@@ -24,6 +27,9 @@ __all__ = [
     "pack",
     "spread",
 ]
+
+Put = Callable[[Room, Attempt], GangPlaces | None]
+"""Takes room for a whole gang under one choice of rules, or for nobody."""
 
 
 class PlacementPolicy(Protocol):
@@ -40,12 +46,7 @@ def pack(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces | 
     levels and pair rules are first taken as required; levels are given up last. The search is exact
     where at most one pod set has more than one pod, which covers every PyTorchJob.
     """
-    # From the strictest reading of its wishes to the loosest; one that holds ends the search.
-    for attempt in room.attempts(pod_sets, nodes):
-        places = place(room, attempt)
-        if places is not None:
-            return places
-    return None
+    return _first(room, room.attempts(pod_sets, nodes), place)
 
 
 def fragmentation(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces | None:
@@ -54,16 +55,9 @@ def fragmentation(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> Gang
     Gangs of several pod sets or nodes are packed, and so is everybody while nothing is known of
     what is typical, or nothing that needs GPUs is.
     """
-    typical = room.typical
-    if not typical or len(pod_sets) > 1:
+    if not room.typical or len(pod_sets) > 1:
         return pack(room, pod_sets, nodes)
-    for attempt in room.attempts(pod_sets, nodes):
-        (ask,) = attempt.asks
-        found = place_on_one(room, typical, ask)
-        places = {ask.name: found} if found else place(room, attempt)
-        if places is not None:
-            return places
-    return None
+    return _first(room, room.attempts(pod_sets, nodes), partial(_sparing, room.typical))
 
 
 def spread(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces | None:
@@ -71,23 +65,35 @@ def spread(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces 
 
     Gangs that want to share a domain are packed into it: they said what they care for.
     """
-    for attempt in room.attempts(pod_sets, nodes):
-        places = _spread(room, attempt) or place(room, attempt)
+    return _first(room, room.attempts(pod_sets, nodes), _spread)
+
+
+def _first(room: Room, attempts: Iterable[Attempt], put: Put) -> GangPlaces | None:
+    """Give what comes of the first attempt that holds."""
+    # From the strictest reading of the gang's wishes to the loosest.
+    for attempt in attempts:
+        places = put(room, attempt)
         if places is not None:
             return places
     return None
 
 
+def _sparing(typical: Typical, room: Room, attempt: Attempt) -> GangPlaces | None:
+    (ask,) = attempt.asks
+    found = place_on_one(room, typical, ask)
+    return {ask.name: found} if found else place(room, attempt)
+
+
 def _spread(room: Room, attempt: Attempt) -> GangPlaces | None:
     if any(ask.label for ask in attempt.asks):
-        return None
+        return place(room, attempt)
     mark, places = room.mark(), {}
     for ask in attempt.asks:
         found = spread_out(room, ask)
-        if found is None:
+        if not found:
             # One set stands in the way of another; whether they fit together, packing will tell.
             room.back_to(mark)
-            return None
+            return place(room, attempt)
         places[ask.name] = found
     return places
 

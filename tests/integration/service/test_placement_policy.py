@@ -39,6 +39,10 @@ def test_ended_jobs_still_tell_what_is_usual(database: Database) -> None:
     refresh(world.gateway)
     ((request, jobs),) = world.gateway.mirror.mirror.state.recent
     assert (dict(request.total)["gpu"], jobs) == (HALF, 2)
+    world.submit(name="three", gpu=HALF)
+    refresh(world.gateway)
+    refresh(world.gateway)
+    assert [number for _, number in world.gateway.mirror.mirror.state.recent] == [3]
 
 
 def test_gangs_are_placed_and_end_under_every_policy(database: Database) -> None:

@@ -225,3 +225,19 @@ def test_the_more_frequent_of_two_who_want_a_domain_decides() -> None:
     room.typical = Typical(room, asked)
     assert [each.fits for each in room.typical.together] == [room.shapes.fits(halves)]
     assert rows(put(fragmentation, room, EIGHT)) == [1]
+
+
+def test_each_of_many_typical_requests_may_be_for_nodes_of_its_own() -> None:
+    fleet = fleet_with_free_gpus(*[8] * 40)
+    room = Room(fleet)
+    alone = [np.arange(40) == row for row in range(39)]
+    room.typical = Typical(room, [Asked(ONE, mask, 1) for mask in alone])
+    # Nobody typical may use the last node.
+    assert rows(put(fragmentation, room, ONE)) == [39]
+
+
+def test_what_was_typical_of_another_fleet_is_forgotten() -> None:
+    room = typically(fleet_with_free_gpus(4, 5), FOUR)
+    larger = fleet_with_free_gpus(4, 5, 8)
+    room.sync(larger, None)
+    assert rows(put(fragmentation, room, ONE)) == [0]
