@@ -57,7 +57,7 @@ class Mix:
         self._share_of = share_of.astype(np.int64)
         self._needs: Int64 = np.array([pod.need for pod in self.pods], dtype=np.int64)
         allowed = [_open_to(pod, kinds) for pod in self.pods]
-        self._allowed: Bool = np.array(allowed, dtype=np.bool_).reshape(-1, kinds).T
+        self._allowed: Bool = np.array(allowed, dtype=np.bool_).reshape(len(allowed), kinds).T
         self._step = QUANTUM * int(self._weights.sum())
 
     def __bool__(self) -> bool:

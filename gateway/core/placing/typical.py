@@ -163,8 +163,8 @@ def _kinds(masks: Sequence[Bool], nodes: int) -> tuple[Int64, Bool]:
             # Small numbers again, before they would not fit any more.
             codes = np.unique(codes, return_inverse=True)[1]
     _, firsts, kind_of = np.unique(codes, return_index=True, return_inverse=True)
-    kinds = np.array([mask[firsts] for mask in masks], dtype=np.bool_).reshape(-1, len(firsts))
-    return kind_of.astype(np.int64), kinds.T
+    kinds = np.array([mask[firsts] for mask in masks], dtype=np.bool_)
+    return kind_of.astype(np.int64), kinds.reshape(len(masks), len(firsts)).T
 
 
 def _rooms(states: Sequence[NodeState], kinds: Int64) -> Rooms:

@@ -9,6 +9,7 @@ from gateway.core.admission import Policies, Snapshot, plan_cycle
 from gateway.core.admission.snapshots import snapshot_of, state_of
 from gateway.core.admission.state import State
 from gateway.core.admission.usual import Requested
+from gateway.core.devices.building import fleet_of
 from gateway.core.devices.fleet import Fleet
 from gateway.core.jobs.request import RequestClass
 from gateway.core.mirror import ClassRow, DefinitionRows, Mirror, MirrorRows
@@ -118,3 +119,11 @@ def test_the_order_of_many_requests_changes_nothing() -> None:
     many = [(a_gang(gpu=1 + each % 8, rdma=each % 3, pods=1 + each // 8), 1) for each in range(90)]
     places = [node_of_first(a_case(ONE, recent=tuple(each))) for each in (many, many[::-1])]
     assert places[0] == places[1]
+
+
+def test_nothing_is_typical_of_a_fleet_without_nodes() -> None:
+    assert not state(a_case(recent=())).typical()
+    empty = replace(a_case(ONE, FOUR), fleet=fleet_of((), {}, is_complete=True))
+    assert plan_cycle(empty, FRAGMENTATION, now_us=1, budget=9).admits == ()
+    nobody = replace(empty, waiting=a_waiting_list([]))
+    assert plan_cycle(nobody, FRAGMENTATION, now_us=1, budget=9).admits == ()
