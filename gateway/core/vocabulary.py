@@ -194,6 +194,17 @@ class PairRule(StrEnum):
     """Nobody asked."""
 
 
+class PartitionRule(StrEnum):
+    """Whether the GPUs of a pod must be one NVLink partition of their machine."""
+
+    HONOUR = "honour"
+    """They are one, or the node does not fit."""
+    PREFER = "prefer"
+    """One where one is free."""
+    NONE = "none"
+    """Nobody asked."""
+
+
 class Guarantee(StrEnum):
     """What the cluster enforces of a reservation, strongest first."""
 

@@ -7,7 +7,7 @@ from typing import Any
 from gateway.core.jobs.request import PodSetRequest, RequestClass
 from gateway.core.resources import amounts
 from gateway.core.resources.node_rules import Requirement, Toleration
-from gateway.core.vocabulary import PairRule
+from gateway.core.vocabulary import PairRule, PartitionRule
 
 Shape = list[dict[str, Any]]
 
@@ -48,6 +48,8 @@ def _encode_pod_set(pod_set: PodSetRequest) -> dict[str, Any]:
     if pod_set.level:
         # Left out without a level, so that digests stored before levels existed stay the same.
         shape |= {"level": pod_set.level, "is_level_required": pod_set.is_level_required}
+    if pod_set.partition is not PartitionRule.NONE:
+        shape["partition"] = pod_set.partition.value
     return shape
 
 
@@ -70,6 +72,7 @@ def _decode_pod_set(item: dict[str, Any]) -> PodSetRequest:
         ),
         pair=PairRule(item["pair"]),
         is_pair_required=item["is_pair_required"],
+        partition=PartitionRule(item.get("partition", PartitionRule.NONE)),
         host_ports=tuple(item["host_ports"]),
         level=item.get("level", ""),
         is_level_required=item.get("is_level_required", True),

@@ -11,9 +11,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gateway.core.vocabulary import LABEL_PREFIX, PairRule, ReplicaType
+from gateway.core.vocabulary import LABEL_PREFIX, PartitionRule, ReplicaType
 from gateway.errors import GatewayError, InvalidInput
 from gateway.manifests.claims import override_claims, settle
+from gateway.manifests.device_wishes import device_fields, refuse_contradictions
 from gateway.manifests.documents import is_manifest, require_job_kind
 from gateway.manifests.job_shape import check_job, drop_server_fields, require_whole_gang
 from gateway.manifests.naming import refuse_reserved, require_keys, require_name, require_namespace
@@ -117,6 +118,9 @@ def canonical(spec: JobSpec) -> str:
     for name in LATER_FIELDS:
         if not fields[name]:
             del fields[name]
+    for pod_set in fields["pod_sets"]:
+        if pod_set["partition"] == PartitionRule.NONE:
+            del pod_set["partition"]
     return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -204,33 +208,14 @@ def _own_annotations(metadata: Spot) -> dict[str, str]:
 def _pod_sets(
     document: Spot, settled: dict[str, Any], counts: dict[str, int], options: ReadOptions
 ) -> tuple[PodSet, ...]:
-    pair = _pair(settled)
     sets = []
     for kind, count in counts.items():
         pod = document.at("spec", "pytorchReplicaSpecs", kind, "template", "spec")
         has_operator_init = kind == ReplicaType.WORKER and ReplicaType.MASTER in counts
         per_pod = effective_requests(pod, options, has_operator_init=has_operator_init)
-        # A pod without GPUs pairs nothing; leaving the rule out keeps like requests alike.
-        rule = pair if per_pod.get("gpu") else {}
-        values = {"name": kind, "count": count, "per_pod": per_pod, **placement_of(pod), **rule}
-        sets.append(PodSet.model_validate(values))
-    return tuple(sets)
-
-
-def _pair(settled: dict[str, Any]) -> dict[str, Any]:
-    if "pair" not in settled:
-        return _unpaired(settled)
-    rule = {"pair": PairRule(settled["pair"])}
-    if "pair_required" not in settled:
-        return rule
-    return {**rule, "is_pair_required": settled["pair_required"]}
-
-
-def _unpaired(settled: dict[str, Any]) -> dict[str, Any]:
-    if "pair_required" in settled:
-        raise Spot(settled["pair_required"], "/pair_required").refuse(
-            "pair_required says nothing without a pair rule",
-            allowed=tuple(PairRule),
-            hint="name the pair rule too, or remove pair_required",
+        wishes = device_fields(settled, per_pod)
+        sets.append(
+            PodSet.model_validate({"name": kind, "count": count, **wishes, **placement_of(pod)})
         )
-    return {}
+    refuse_contradictions(settled, has_gpus=any(each.per_pod.get("gpu") for each in sets))
+    return tuple(sets)

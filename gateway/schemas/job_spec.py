@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from gateway.core.vocabulary import PairRule
+from gateway.core.vocabulary import PairRule, PartitionRule
 from gateway.schemas.base import JsonObject, WireModel
 
 LATER_FIELDS = ("priority_class", "not_before_at", "deadline_at", "expected_seconds")
@@ -51,6 +51,8 @@ class PodSet(WireModel):
     # The rule that one pod keeps anyway; so "nothing said" and "node" are one request class.
     pair: PairRule = PairRule.NODE
     is_pair_required: bool = True
+    partition: PartitionRule = PartitionRule.NONE
+    """Whether the GPUs of a pod must be one NVLink partition of their machine."""
     host_ports: tuple[int, ...] = ()
 
 

@@ -52,5 +52,6 @@ def _pod_set(pod_set: PodSet) -> PodSetRequest:
         ),
         pair=pod_set.pair,
         is_pair_required=pod_set.is_pair_required,
+        partition=pod_set.partition,
         host_ports=tuple(sorted(pod_set.host_ports)),
     )

@@ -1,7 +1,7 @@
 """What the best set of devices for one pod costs: asked again, asked first, and lists made.
 
 Every machine type of the catalogue in turn, with free masks drawn by a fixed seed. Excluded: which
-node it is, the amounts of other resources, and the first import. CPU time, so that neighbours on the
+node it is, other resources, and the first import. CPU time, so that neighbours on the
 machine count less.
 """
 

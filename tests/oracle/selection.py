@@ -9,8 +9,10 @@ from functools import lru_cache
 from itertools import combinations, product
 
 from gateway.core.devices.fleet import MachineType
+from gateway.core.devices.partitions import partitions_of
 from gateway.core.devices.selection import Choice, DeviceWish, pods_on
 from gateway.core.devices.topology import Group, Layout, layout_of, pairing
+from gateway.core.vocabulary import PartitionRule
 
 Key = tuple[bool, int, int, tuple[tuple[int, int, int], ...]]
 
@@ -22,9 +24,9 @@ def plain_choice(
     layout = layout_of(machine)
     best: tuple[Key, Choice] | None = None
     nic_sets = sets_of(nic_free, wish.nics, layout.alike_nics)
-    for gpus, nics in product(sets_of(gpu_free, wish.gpus, layout.alike_gpus), nic_sets):
+    for gpus, nics in product(gpu_sets(machine, gpu_free, wish), nic_sets):
         is_broken, distance = pairing(layout, gpus, nics, wish.rule)
-        links = link_costs(layout, gpus)
+        links = link_costs(layout, gpus) + partition_cost(machine, gpus, wish)
         # What stays free is slow to judge, so only for what could still win.
         if (wish.is_required and is_broken) or (
             best and (is_broken, distance, links) > best[0][:3]
@@ -37,6 +39,26 @@ def plain_choice(
         if best is None or key < best[0]:
             best = (key, Choice(gpus, nics, is_aligned=not is_broken))
     return best[1] if best else None
+
+
+def gpu_sets(machine: MachineType, free: int, wish: DeviceWish) -> tuple[int, ...]:
+    """Give the sets of GPUs that the partition rule allows."""
+    if wish.partition is PartitionRule.NONE:
+        return sets_of(free, wish.gpus, layout_of(machine).alike_gpus)
+    # In partitions every GPU is different.
+    sets = sets_of(free, wish.gpus, tuple(1 << slot.ordinal for slot in machine.gpus))
+    if wish.partition is PartitionRule.PREFER:
+        return sets
+    allowed = {each.gpus for each in partitions_of(machine)} | {0}
+    return tuple(each for each in sets if each in allowed)
+
+
+def partition_cost(machine: MachineType, gpus: int, wish: DeviceWish) -> int:
+    """Give how much slower a partition is than the best of its size; a lot for what is none."""
+    if wish.partition is PartitionRule.NONE:
+        return 0
+    same = {each.gpus: each.bandwidth for each in partitions_of(machine) if each.size == wish.gpus}
+    return max(same.values()) - same[gpus] if gpus in same else 1 << 20
 
 
 @lru_cache(maxsize=65536)

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.core.devices.fleet import DeviceSlot, MachineType
+from gateway.core.devices.partitions import partitions_of
 from gateway.core.devices.selection import Choice, DeviceWish, choose_devices, pods_on
-from gateway.core.vocabulary import PairRule
+from gateway.core.vocabulary import PairRule, PartitionRule
 from tests.properties.strategies import machines
 
 usual = settings(max_examples=150, deadline=None)
@@ -23,6 +24,7 @@ wishes = st.builds(
     st.sampled_from(PairRule),
     st.booleans(),
     st.just(0),
+    st.sampled_from(PartitionRule),
 )
 
 
@@ -91,15 +93,24 @@ def naive_choices(machine: MachineType, wish: DeviceWish) -> Iterator[tuple[Key,
                 for each in (pairings(machine, gpus, nics) if gpus else [[]])
             ]
             is_broken, total = min(judged)
-            if is_broken and wish.is_required:
+            joined = joining(machine, wish, gpus)
+            if (is_broken and wish.is_required) or joined is None:
                 continue
-            links = sum(link(machine, a, b) for a, b in combinations(gpus, 2))
+            links = joined + sum(link(machine, a, b) for a, b in combinations(gpus, 2))
             left = (
                 tuple(g for g in machine.gpus if g not in gpus),
                 tuple(n for n in machine.nics if n not in nics),
             )
             order = [g.ordinal for g in gpus], [n.ordinal for n in nics]
             yield (is_broken, total, links, sizes(machine, *left), order), gpus, nics
+
+
+def joining(machine: MachineType, wish: DeviceWish, gpus: Slots) -> int | None:
+    """Give what GPUs cost as a partition; None where the rule forbids them."""
+    if wish.partition is PartitionRule.NONE or not gpus:
+        return 0
+    is_one = mask(gpus) in {each.gpus for each in partitions_of(machine)}
+    return 0 if is_one else None if wish.partition is PartitionRule.HONOUR else 1000
 
 
 def mask(slots: Slots) -> int:
@@ -142,7 +153,7 @@ def naive_pods(machine: MachineType, gpus: int, nics: int, wish: DeviceWish) -> 
         for some_nics in combinations(free.nics, wish.nics):
             ways = pairings(machine, some_gpus, some_nics) if some_gpus else iter([[]])
             near = any(max(way, default=0) <= REACH[wish.rule] for way in ways)
-            if wish.is_required and not near:
+            if (wish.is_required and not near) or joining(machine, wish, some_gpus) is None:
                 continue
             rest = gpus & ~mask(some_gpus), nics & ~mask(some_nics)
             best = max(best, 1 + naive_pods(machine, *rest, wish))

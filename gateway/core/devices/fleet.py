@@ -5,6 +5,7 @@ same for RDMA NICs. The database maps (node, kind, ordinal) to its device row.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,16 @@ class DeviceSlot:
     nvlink_group: int = -1
 
 
+class Partition(NamedTuple):
+    """GPUs that a machine can join by NVLink apart from its others."""
+
+    size: int
+    gpus: int
+    """Mask by ordinal."""
+    bandwidth: int = 0
+    """Of a ring through them, in GB/s; 0 where nobody measured it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineType:
     """Topology that nodes of one kind share; slots are in order of ordinal, from 0."""
@@ -37,6 +48,8 @@ class MachineType:
     name: str
     gpus: tuple[DeviceSlot, ...] = ()
     nics: tuple[DeviceSlot, ...] = ()
+    partitions: tuple[Partition, ...] = ()
+    """Allowed NVLink groups; empty for the usual ones, which follow from the NVLink groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,10 @@ therefore compares as a search that compares whole choices field by field.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
+from gateway.core.devices.masks import bits_of
 from gateway.core.devices.topology import Group, Layout
 
 ORDER_BITS = 64
@@ -46,15 +48,11 @@ def gpu_key(scale: Scale, gpus: int, links: int) -> int:
     return (links << scale.link_at) - (order_of(gpus) << _GPU_ORDER)
 
 
+@lru_cache(maxsize=16384)
 def order_of(mask: int) -> int:
     """Give a number that is the higher, the earlier a mask comes among those of equal size."""
     # In device order the mask that has the lowest differing device comes first.
-    order = 0
-    while mask:
-        low = mask & -mask
-        order |= 1 << ORDER_BITS - low.bit_length()
-        mask ^= low
-    return order
+    return sum(1 << ORDER_BITS - bit.bit_length() for bit in bits_of(mask))
 
 
 def _weights(groups: tuple[Group, ...], at: int) -> tuple[tuple[tuple[int, ...], ...], int]:
@@ -63,13 +61,16 @@ def _weights(groups: tuple[Group, ...], at: int) -> tuple[tuple[tuple[int, ...],
     Sizes are compared largest first, so each has a digit of its own that counts groups of it.
     """
     digit = max(len(groups).bit_length(), 1)
-    most_gpus = max((gpus.bit_count() for gpus, _ in groups), default=0)
-    most_nics = max((nics.bit_count() for _, nics in groups), default=0)
+    most_gpus, most_nics = map(_most, zip(*groups or ((0, 0),), strict=True))
     ranked = _ranked(most_gpus, most_nics)
     weight = {size: 1 << at + digit * rank for rank, size in enumerate(ranked)}
     rows = range(most_gpus + 1)
     table = tuple(tuple(weight[gpus, nics] for nics in range(most_nics + 1)) for gpus in rows)
     return table, at + digit * len(ranked)
+
+
+def _most(masks: tuple[int, ...]) -> int:
+    return max(map(int.bit_count, masks))
 
 
 def _ranked(most_gpus: int, most_nics: int) -> list[tuple[int, int]]:

@@ -9,8 +9,9 @@ from itertools import product
 from typing import NamedTuple
 
 from gateway.core.devices.keys import Scale, order_of
+from gateway.core.devices.masks import lowest_of
 from gateway.core.devices.nests import Leaf, Nest
-from gateway.core.devices.subset_lists import Counts, lowest_of
+from gateway.core.devices.subset_lists import Counts
 from gateway.core.vocabulary import PairRule
 
 REMEMBERED = 16384
@@ -72,11 +73,15 @@ class NicSearch:
         parts = START
         for nest, spare in zip(self._nests, self._spares(counts), strict=True):
             parts = _joined(parts, _nest_parts(nest, self._scale, spare, self._wish), self._wish)
-        wish = self._wish
-        return [taking for part, taking in parts.items() if part[:2] == (wish.nics, wish.busier)]
+        return _complete(parts, self._wish)
 
     def _spares(self, counts: Counts) -> list[Spare]:
         return [Spare(*free, chosen) for free, chosen in zip(self._free, counts, strict=True)]
+
+
+def _complete(parts: Parts, wish: NicWish) -> list[Taking]:
+    """Give the parts that are all that was wanted."""
+    return [taking for part, taking in parts.items() if part[:2] == (wish.nics, wish.busier)]
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -5,14 +5,14 @@ answers are remembered, for a fleet has few free states at a time.
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from gateway.core.devices.fleet import MachineType
 from gateway.core.devices.nic_search import NicSearch, NicWish
 from gateway.core.devices.subset_lists import Model
 from gateway.core.devices.topology import pods_that_fit
-from gateway.core.vocabulary import PairRule
+from gateway.core.vocabulary import PairRule, PartitionRule
 
 MANY_PODS = 1 << 20
 """Stands for "as many as the other resources allow"."""
@@ -44,6 +44,7 @@ class DeviceWish(NamedTuple):
     is_required: bool
     siblings: int = 0
     """Pods alike that must still find their devices in what this choice leaves."""
+    partition: PartitionRule = PartitionRule.NONE
 
     @property
     def is_pairing(self) -> bool:
@@ -52,13 +53,26 @@ class DeviceWish(NamedTuple):
 
     @property
     def is_near(self) -> bool:
-        """Whether where the devices hang decides, and not only how many are free."""
+        """Whether where GPUs and NICs hang decides, and not only how many are free."""
         return self.is_required and self.is_pairing
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether the GPUs must be one NVLink partition."""
+        return self.partition is PartitionRule.HONOUR and self.gpus > 0
+
+    @property
+    def is_picky(self) -> bool:
+        """Whether free devices may not do although there are enough of them."""
+        return self.is_near or self.is_joined
 
     def pods_by_count(self, gpus: int, nics: int) -> int:
         """Give how many pods these masks hold devices for, wherever those hang."""
-        by_gpus = gpus.bit_count() // self.gpus if self.gpus else MANY_PODS
-        return min(by_gpus, nics.bit_count() // self.nics if self.nics else MANY_PODS)
+        return min(_times(gpus, self.gpus), _times(nics, self.nics))
+
+
+def _times(free: int, wanted: int) -> int:
+    return free.bit_count() // wanted if wanted else MANY_PODS
 
 
 _models: dict[int, tuple[MachineType, Model]] = {}
@@ -77,10 +91,10 @@ def choose_devices(
 
 def pods_on(machine: MachineType, gpu_free: int, nic_free: int, wish: DeviceWish) -> int:
     """Give how many pods with this wish find their devices at the same time; exact."""
-    if wish.is_near:
-        return _near_pods(model_of(machine), gpu_free, nic_free, wish)
-    # Plain counts are exact unless nearness is required: then which devices are free decides.
-    return wish.pods_by_count(gpu_free, nic_free)
+    # Nothing else knows the machine as such, so plain counts need no look-up of it.
+    if not wish.is_picky:
+        return wish.pods_by_count(gpu_free, nic_free)
+    return _pods(model_of(machine), (gpu_free, nic_free), wish)
 
 
 def model_of(machine: MachineType) -> Model:
@@ -100,6 +114,13 @@ def _model_of(machine: MachineType) -> Model:
     return Model(machine)
 
 
+def _pods(model: Model, free: Masks, wish: DeviceWish) -> int:
+    if not wish.is_picky:
+        return wish.pods_by_count(*free)
+    count = _joined_pods if wish.is_joined else _near_pods
+    return count(model, *free, wish._replace(siblings=0))
+
+
 @lru_cache(maxsize=REMEMBERED)
 def _near_pods(model: Model, gpu_free: int, nic_free: int, wish: DeviceWish) -> int:
     groups = model.layout.switches if wish.rule is PairRule.SWITCH else model.layout.numas
@@ -107,36 +128,55 @@ def _near_pods(model: Model, gpu_free: int, nic_free: int, wish: DeviceWish) -> 
 
 
 @lru_cache(maxsize=REMEMBERED)
+def _joined_pods(model: Model, gpu_free: int, nic_free: int, wish: DeviceWish) -> int:
+    """Give how many pods find partitions of their own, by trying each as the first pod's."""
+    most = wish.pods_by_count(gpu_free, nic_free)
+    best = 0
+    for _, gpus, nics in _first_pods(model, (gpu_free, nic_free), wish) if most else ():
+        # Partitions are few and overlap little, so the first ways tried are nearly always enough.
+        best = max(best, 1 + _joined_pods(model, gpu_free & ~gpus, nic_free & ~nics, wish))
+        if best == most:
+            break
+    return best
+
+
+def _first_pods(model: Model, free: Masks, wish: DeviceWish) -> Iterator[Candidate]:
+    """Give every way in which a pod might be the first of several."""
+    rule = wish.rule if wish.is_near else PairRule.NONE
+    return _candidates(model, free, wish._replace(siblings=1), rule)
+
+
+@lru_cache(maxsize=REMEMBERED)
 def _chosen(model: Model, gpu_free: int, nic_free: int, wish: DeviceWish) -> Choice | None:
-    if gpu_free.bit_count() < wish.gpus or nic_free.bit_count() < wish.nics:
+    free = gpu_free, nic_free
+    if not wish.pods_by_count(*free):
         return None
-    if not wish.is_pairing:
-        return _best(model, (gpu_free, nic_free), wish, PairRule.NONE)
     # Whatever meets the rule comes before all that does not, so the rule is asked for first.
-    strict = _best(model, (gpu_free, nic_free), wish, wish.rule)
+    strict = _best(model, free, wish, wish.rule if wish.is_pairing else PairRule.NONE)
     if strict or wish.is_required:
         return strict
-    loose = _best(model, (gpu_free, nic_free), wish, PairRule.NONE)
-    return loose._replace(is_aligned=False) if loose else None
+    loose = _best(model, free, wish, PairRule.NONE)
+    return loose._replace(is_aligned=not wish.is_pairing) if loose else None
 
 
 def _best(model: Model, free: Masks, wish: DeviceWish, rule: PairRule) -> Choice | None:
     """Give the best choice that meets the rule, and leaves room for the siblings."""
-    found = list(_candidates(model, free, wish, rule))
+    candidates = _candidates(model, free, wish, rule)
     if not wish.siblings:
-        return _aligned(min(found, default=None))
+        return _aligned(min(candidates, default=None))
     # The best pair for this pod may split the pairs of the next; both have to stand here.
-    return _aligned(
-        next((each for each in sorted(found) if _leaves_room(model, free, wish, each)), None)
-    )
+    leaves_room = partial(_leaves_room, model, free, wish)
+    return _aligned(next(filter(leaves_room, sorted(candidates)), None))
 
 
 def _candidates(model: Model, free: Masks, wish: DeviceWish, rule: PairRule) -> Iterator[Candidate]:
     """Give the best choice for each kind of GPU subset; all choices where siblings decide."""
     search = NicSearch(model.nests, model.scale, free, _nic_wish(wish, rule))
     seen: set[object] = set()
-    for subset in model.within(free[0], wish.gpus):
-        kind = subset.links, search.kind(subset.counts)
+    # What other pods find in partitions depends on the very GPUs that are left.
+    own = ~0 if wish.siblings and wish.is_joined else 0
+    for subset in model.within(free[0], wish.gpus, wish.partition):
+        kind = subset.mask & own, subset.links, search.kind(subset.counts)
         # Alike in all that counts but order, and lists are in that order.
         if kind not in seen:
             seen.add(kind)
@@ -150,9 +190,7 @@ def _aligned(found: Candidate | None) -> Choice | None:
 
 def _leaves_room(model: Model, free: Masks, wish: DeviceWish, candidate: Candidate) -> bool:
     left = free[0] & ~candidate[1], free[1] & ~candidate[2]
-    if wish.is_near:
-        return _near_pods(model, *left, wish._replace(siblings=0)) >= wish.siblings
-    return wish.pods_by_count(*left) >= wish.siblings
+    return _pods(model, left, wish._replace(siblings=0)) >= wish.siblings
 
 
 def _nic_wish(wish: DeviceWish, rule: PairRule) -> NicWish:

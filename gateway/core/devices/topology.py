@@ -9,6 +9,7 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from gateway.core.devices.fleet import DeviceSlot, MachineType
+from gateway.core.devices.masks import bits_of
 from gateway.core.vocabulary import PairRule
 
 Group = tuple[int, int]
@@ -115,8 +116,7 @@ def _steps(gpus: int, nics: int, each: int) -> list[int]:
 
 
 def _subsets(mask: int, size: int) -> list[int]:
-    ordinals = [bit for bit in range(mask.bit_length()) if mask >> bit & 1]
-    return [sum(1 << bit for bit in chosen) for chosen in combinations(ordinals, size)]
+    return list(map(sum, combinations(bits_of(mask), size)))
 
 
 def _paired(layout: Layout, chosen: Group, load: tuple[int, int], rule: PairRule) -> Pairing:

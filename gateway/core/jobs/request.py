@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gateway.core.resources import PODS, Amounts, amounts, plus, times
 from gateway.core.resources.node_rules import Requirement, Toleration
-from gateway.core.vocabulary import PairRule
+from gateway.core.vocabulary import PairRule, PartitionRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,8 @@ class PodSetRequest:
     tolerations: tuple[Toleration, ...] = ()
     pair: PairRule = PairRule.NODE
     is_pair_required: bool = True
+    partition: PartitionRule = PartitionRule.NONE
+    """Whether the GPUs of a pod must be one NVLink partition."""
     host_ports: tuple[int, ...] = ()
     level: str = ""
     """Node label whose value all pods of the set must share, such as a rack's; empty is none."""

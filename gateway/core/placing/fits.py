@@ -52,7 +52,7 @@ class PodFits:
         (self._asked,) = wanted.nonzero()
         self._amounts: Int64 = wanted[self._asked]
         self._pairs = list(zip(self._asked.tolist(), self._amounts.tolist(), strict=True))
-        self._is_special = bool(shape.ports) or shape.wish.is_near
+        self._is_special = bool(shape.ports) or shape.wish.is_picky
         self._most = MANY_PODS if shape.is_known else 0
         self._pods: Int32 = np.zeros(FIRST_SIZE, dtype=np.int32)
         self._known = 0
@@ -145,7 +145,7 @@ class PodFits:
         if self.shape.ports:
             # Two pods of one shape would ask for the same host port: one a node at most.
             pods = 0 if state.ports & self.shape.ports else 1
-        if not self.shape.wish.is_near:
+        if not self.shape.wish.is_picky:
             return pods
         key = (state.machine, state.gpu_free, state.nic_free)
         if key not in self._near:

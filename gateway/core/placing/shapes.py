@@ -8,9 +8,9 @@ from gateway.core.jobs.request import PodSetRequest
 from gateway.core.placing.fits import PodFits, PodShape
 from gateway.core.placing.states import NodeStates
 from gateway.core.resources import GPU, PODS, RDMA, Amounts
-from gateway.core.vocabulary import PairRule
+from gateway.core.vocabulary import PairRule, PartitionRule
 
-ShapeKey = tuple[Amounts, tuple[int, ...], PairRule, bool]
+ShapeKey = tuple[Amounts, tuple[int, ...], PairRule, bool, PartitionRule]
 
 
 class Shapes:
@@ -28,7 +28,8 @@ class Shapes:
     def fits(self, pod_set: PodSetRequest, *, is_strict: bool = False) -> PodFits:
         """Give what is known of a set's pods; strict takes a preferred pair rule as required."""
         is_required = is_strict or pod_set.is_pair_required
-        key = (pod_set.per_pod, pod_set.host_ports, pod_set.pair, is_required)
+        rules = (pod_set.pair, is_required, pod_set.partition)
+        key = (pod_set.per_pod, pod_set.host_ports, *rules)
         fits = self._fits.get(key)
         if fits is None:
             shape = self._shape(pod_set, wish_of(pod_set)._replace(is_required=is_required))
@@ -56,5 +57,9 @@ def wish_of(pod_set: PodSetRequest) -> DeviceWish:
     """Give what one pod wants of a node's devices."""
     wanted = dict(pod_set.per_pod)
     return DeviceWish(
-        wanted.get(GPU, 0), wanted.get(RDMA, 0), pod_set.pair, pod_set.is_pair_required
+        wanted.get(GPU, 0),
+        wanted.get(RDMA, 0),
+        pod_set.pair,
+        pod_set.is_pair_required,
+        partition=pod_set.partition,
     )

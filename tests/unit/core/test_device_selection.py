@@ -22,8 +22,8 @@ EIGHT = MachineType(
 )
 
 
-def wish(gpus: int, nics: int, rule: PairRule = PairRule.SWITCH, **more: int) -> DeviceWish:
-    return DeviceWish(gpus, nics, rule, is_required=True, **more)
+def wish(gpus: int, nics: int, rule: PairRule = PairRule.SWITCH, siblings: int = 0) -> DeviceWish:
+    return DeviceWish(gpus, nics, rule, is_required=True, siblings=siblings)
 
 
 def preferred(gpus: int, nics: int, rule: PairRule = PairRule.SWITCH) -> DeviceWish:

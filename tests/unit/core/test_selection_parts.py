@@ -4,10 +4,12 @@ from dataclasses import replace
 
 from gateway.core.devices.fleet import MachineType
 from gateway.core.devices.keys import gpu_key, order_of, scale_of
+from gateway.core.devices.masks import bits_of, lowest_of
 from gateway.core.devices.nests import nests_of
 from gateway.core.devices.selection import KNOWN_MACHINES, model_of
-from gateway.core.devices.subset_lists import Model, lowest_of
+from gateway.core.devices.subset_lists import Model
 from gateway.core.devices.topology import layout_of
+from gateway.core.vocabulary import PartitionRule
 from tests.machines import ODD, of_catalogue, slots_of
 
 A100 = of_catalogue("dgx-a100")
@@ -55,17 +57,18 @@ def test_lists_hold_every_subset_once_and_the_best_linked_first() -> None:
 
 def test_only_subsets_of_what_is_free_are_looked_at() -> None:
     model = Model(A100)
-    masks = [subset.mask for subset in model.within(0b10110, 2)]
+    masks = [subset.mask for subset in model.within(0b10110, 2, PartitionRule.NONE)]
     assert masks == [0b110, 0b10010, 0b10100]
-    assert model.within(0b1, 2) == []
+    assert model.within(0b1, 2, PartitionRule.NONE) == []
 
 
 def test_subsets_know_how_many_of_them_are_where() -> None:
-    (subset,) = Model(ODD["four NICs per GPU"]).within(0b10, 1)
+    (subset,) = Model(ODD["four NICs per GPU"]).within(0b10, 1, PartitionRule.NONE)
     assert subset.counts == ((0,), (1,))
 
 
 def test_the_lowest_devices_of_a_mask_come_one_by_one() -> None:
+    assert bits_of(0b10110) == [0b10, 0b100, 0b10000]
     assert lowest_of(0b10110) == (0, 0b10, 0b110, 0b10110)
 
 
