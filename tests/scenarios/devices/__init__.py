@@ -1,0 +1,1 @@
+"""Scenarios of choosing devices on one machine, as data, and their reader."""
