@@ -4,16 +4,16 @@ Answers "never" only with a proof, for the answer refuses a job at submit.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from gateway.core.admission.asks import FlavorChoice, charges_of
+from gateway.core.admission.nearest import nearest_words
 from gateway.core.admission.trial import Scene, new_scene
 from gateway.core.admission.types import Cause, ClassHold, Policies, Snapshot
 from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import PodSetRequest, RequestClass
-from gateway.core.placing.room import Room, wish_of, with_rule
+from gateway.core.placing.room import Room, with_rule
 from gateway.core.policies.placement import pack
 from gateway.core.queues.definitions import Queue
 from gateway.core.resources import GPU, RDMA
@@ -111,15 +111,9 @@ def _largest_words(idle: Room, pod_set: PodSetRequest, rows: list[int]) -> Itera
 
 def _combined_words(idle: Room, pod_set: PodSetRequest, rows: list[int]) -> str:
     """Say what no node has at once, although some node has each of it."""
-    wish = wish_of(pod_set)
-    loose = replace(pod_set, pair=PairRule.NONE)
-    if idle.capacity(loose, np.isin(np.arange(len(idle.fleet)), rows)).any():
-        return (
-            f"no node has {in_words(GPU, wish.gpus)} with {in_words(RDMA, wish.nics)} "
-            f"near enough for pair rule '{wish.rule}'"
-        )
     asked = listed(in_words(name, amount) for name, amount in pod_set.per_pod)
-    return f"no node has all of this at once: {asked}"
+    nearest = nearest_words(idle, pod_set, np.isin(np.arange(len(idle.fleet)), rows))
+    return nearest or f"no node has all of this at once: {asked}"
 
 
 def _largest(idle: Room, resource: str, rows: Iterable[int]) -> int:

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from gateway.core.admission import Policies, Snapshot, Usage, never_fits, plan_cycle
-from gateway.core.devices.fleet import Fleet
+from gateway.core.devices.fleet import Fleet, Partition
 from gateway.core.jobs.request import RequestClass
 from gateway.core.queues.definitions import Cohort, Flavor, Queue
-from gateway.core.vocabulary import DeviceHealth, PairRule, Reason
+from gateway.core.vocabulary import DeviceHealth, PairRule, PartitionRule, Reason
 from tests.builders import (
     a_fleet,
     a_gang,
@@ -51,10 +51,46 @@ def test_more_pods_than_the_idle_fleet_holds_are_refused() -> None:
 
 
 def test_an_impossible_pair_rule_is_refused_by_name() -> None:
-    assert why(a_gang(gpu=1, rdma=3, pair=PairRule.SWITCH)) == [
-        "no node has 1 GPU with 3 NICs near enough for pair rule 'switch'"
-    ]
+    (words,) = why(a_gang(gpu=1, rdma=3, pair=PairRule.SWITCH))
+    assert words.startswith("no node has 1 GPU with 3 NICs near enough for pair rule 'switch'; ")
+    assert words.endswith("the nearest that one has is 'numa'")
     assert why(a_gang(gpu=1, rdma=3, pair=PairRule.NUMA)) == []
+
+
+def test_a_pair_rule_that_needs_topology_is_refused_where_nobody_knows_any() -> None:
+    unknown = [row._replace(switch=-1, numa=-1) for row in devices_of(1)]
+    fleet = a_fleet((a_node(1),), unknown)
+    (words,) = why(a_gang(gpu=2, rdma=2, pair=PairRule.SWITCH), on(fleet))
+    assert words.endswith("for pair rule 'switch'; the nearest that one has is 'node'")
+
+
+def joined(gpus: int, rdma: int = 0) -> RequestClass:
+    pods = a_pod_set(gpu=gpus, rdma=rdma)
+    return RequestClass(pod_sets=(replace(pods, partition=PartitionRule.HONOUR),))
+
+
+def test_a_partition_that_no_node_has_is_refused_with_the_largest_below() -> None:
+    nvlink = [row._replace(nvlink_group=0) for row in devices_of(1)]
+    fleet = a_fleet((a_node(1),), nvlink)
+    assert why(joined(4), on(fleet)) == []
+    assert why(joined(6, rdma=6), on(fleet)) == [
+        "no node has an NVLink partition of 6 GPUs; the largest below that is one of 4 GPUs"
+    ]
+    whole = (Partition(8, 0xFF),)
+    only_whole = tuple(replace(machine, partitions=whole) for machine in fleet.machines)
+    assert why(joined(4), on(replace(fleet, machines=only_whole))) == [
+        "no node has an NVLink partition of 4 GPUs"
+    ]
+    assert why(joined(12), on(fleet)) == ["largest node has 8 GPUs; the pod asks for 12"]
+
+
+def test_where_memory_is_short_too_no_partition_is_promised() -> None:
+    poor = {"cpu": 100, "memory": 2**40, "pods": 9}
+    rows = [row._replace(nvlink_group=0) for row in (*devices_of(1), *devices_of(2))]
+    rich = a_node(1)
+    few = [row for row in rows if row.node_id == 2 or row.ordinal < 1]
+    fleet = a_fleet((rich, a_node(2, total=poor, free=poor)), few)
+    assert why(joined(3), on(fleet)) == ["no node has all of this at once: 1 CPU core and 3 GPUs"]
 
 
 def test_what_no_single_node_has_at_once_is_refused() -> None:
