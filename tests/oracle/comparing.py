@@ -19,6 +19,8 @@ def differences(plan: CyclePlan, naive: NaivePlan) -> list[str]:
         ours, theirs = told.get(job), naive.reasons.get(job)
         if ours != theirs:
             found.append(f"job {job} waits for {ours}, by the specification for {theirs}")
+    if plan.node_holds != naive.node_holds:
+        found.append(f"{plan.node_holds}, by the specification {naive.node_holds}")
     return found
 
 

@@ -17,6 +17,10 @@ class Refusal(NamedTuple):
     job: Job
     """One of it."""
     choice: Choice
+    closed: frozenset[int]
+    """Rows that were kept for others when it was tried."""
+    is_kept_off: bool
+    """Whether it would have stood there."""
 
     def is_of(self, job: Job, choice: Choice) -> bool:
         """Whether a job with a choice is what was refused."""
@@ -34,16 +38,26 @@ class Trial(NamedTuple):
     refusals: Refusals
 
 
-def tried(case: Case, used: Used, before: Trial, job: Job) -> Trial:
-    """Give the job the first choice that has quota and a place, or note what was refused."""
+def tried(
+    case: Case, used: Used, before: Trial, job: Job, closed: frozenset[int] = frozenset()
+) -> Trial:
+    """Give the job the first choice that has quota and a place, or note what was refused.
+
+    On closed rows it is not placed: these are kept for others.
+    """
     found = before
     for choice, charges in passing(case, used, case.queues[job.queue], job.request):
         if any(each.is_of(job, choice) for each in found.refusals):
             continue
-        admissions = admitted_with(case, found, Admission(job, charges, {}, choice))
+        newcomer = Admission(job, charges, {}, choice, closed)
+        admissions = admitted_with(case, found, newcomer)
         if admissions is not None:
             return found._replace(admissions=admissions)
-        found = found._replace(refusals=(*found.refusals, Refusal(job, choice)))
+        beside = newcomer._replace(closed=frozenset())
+        room = room_after(case, found.admissions)
+        is_kept_off = bool(closed) and _placed(case, room, beside) is not None
+        refusal = Refusal(job, choice, closed, is_kept_off)
+        found = found._replace(refusals=(*found.refusals, refusal))
     return found
 
 
@@ -63,13 +77,14 @@ def admitted_with(case: Case, before: Trial, newcomer: Admission) -> Admissions 
         return None
     room = room_after(case, found)
     would_fit = (
-        placed(case, room.twin(), each.job.request, each.choice) for each in before.refusals
+        placed(case, room.twin(), each.job.request, each.choice, each.closed)
+        for each in before.refusals
     )
     return None if any(places is not None for places in would_fit) else found
 
 
 def _placed(case: Case, room: Room, gang: Admission) -> Admission | None:
-    places = placed(case, room, gang.job.request, gang.choice)
+    places = placed(case, room, gang.job.request, gang.choice, gang.closed)
     return None if places is None else gang._replace(places=places)
 
 

@@ -7,12 +7,14 @@ request each queue failed with first, and what nodes refused. Everything else fo
 from typing import NamedTuple
 
 from gateway.core.admission import PodPlacement, Policies, Snapshot
+from gateway.core.admission.types import NodeHold
 from gateway.core.placing.eligibility import Eligibility
 from gateway.core.vocabulary import Blocking, Reason
 from tests.oracle.lines import Job, first_bar, in_order, is_over_cap, jobs_of
 from tests.oracle.moving import Refusals, Trial, tried
 from tests.oracle.reasons import why_failed
 from tests.oracle.shares import dominant_share, root_share
+from tests.oracle.starving import Refused, holds_after, kept_rows, new_holds
 from tests.oracle.tree import (
     Node,
     Pair,
@@ -29,6 +31,7 @@ from tests.oracle.trying import (
     Case,
     choices,
     nominate,
+    passing,
     used_after,
 )
 from tests.oracle.waking import next_wake_us
@@ -55,6 +58,10 @@ class Pass(NamedTuple):
     """By queue, what its first failed candidate asked for."""
     refusals: Refusals
     """What nodes refused."""
+    refused: tuple[Refused, ...] = ()
+    """Whom nodes refused."""
+    kept_off: frozenset[ClassKey] = frozenset()
+    """Classes that failed and would stand on nodes that are kept for others."""
 
 
 class NaivePlan(NamedTuple):
@@ -66,12 +73,15 @@ class NaivePlan(NamedTuple):
     """Why each of the others waits."""
     next_wake_at_us: int | None
     """Earliest instant after now at which time alone may change something."""
+    node_holds: tuple[NodeHold, ...]
+    """Who holds nodes from now on, by flavor."""
 
 
 def naive_plan(snapshot: Snapshot, policies: Policies, now_us: int, budget: int) -> NaivePlan:
     """Decide one cycle; slow, and right by being short."""
-    del policies  # one fairness and one placement policy are specified
-    case = new_case(snapshot, now_us)
+    # One fairness and one placement policy are specified.
+    seconds = policies.starvation_after_seconds
+    case = new_case(snapshot, now_us)._replace(starvation_seconds=seconds)
     lines = lines_of(case)
     done = Pass(admissions=(), failed={}, first_failed={}, refusals=())
     heads: dict[str, Head] = {}
@@ -94,6 +104,7 @@ def naive_plan(snapshot: Snapshot, policies: Policies, now_us: int, budget: int)
         admits=[(each.job.job_id, placements(case, each)) for each in done.admissions],
         reasons=reasons_of(case, done, heads),
         next_wake_at_us=next_wake_us(snapshot, now_us),
+        node_holds=node_holds(case, done, heads),
     )
 
 
@@ -209,14 +220,31 @@ def _by_job(job: Job, node: Node) -> tuple[int, int, str, bool]:
 def after_trial(case: Case, done: Pass, head: Head) -> Pass:
     """Admit the candidate, or fail its class in its queue."""
     name, before = head.job.queue, Trial(done.admissions, done.refusals)
-    trial = tried(case, seen_by(case, done, name), before, head.job)
+    used, closed = seen_by(case, done, name), kept_rows(case, done.failed)
+    trial = tried(case, used, before, head.job, closed)
     done = done._replace(admissions=trial.admissions, refusals=trial.refusals)
     if len(trial.admissions) > len(before.admissions):
         return done
+    key = (name, head.job.class_index)
+    found = passing(case, used, case.queues[name], head.job.request)
+    options = tuple(choice for choice, _ in found)
+    mine = [each for each in done.refusals if any(each.is_of(head.job, c) for c in options)]
     return done._replace(
-        failed={**done.failed, (name, head.job.class_index): done.admissions},
+        failed={**done.failed, key: done.admissions},
         first_failed={name: head.charges, **done.first_failed},
+        refused=(*done.refused, Refused(head.job, options)),
+        kept_off=done.kept_off | {key for each in mine if each.is_kept_off},
     )
+
+
+def node_holds(case: Case, done: Pass, heads: dict[str, Head]) -> tuple[NodeHold, ...]:
+    """Give who holds nodes from now on, by flavor."""
+    leaving = {each.job.job_id for each in done.admissions}
+    holds = {
+        **new_holds(case, leaving, done.refused),
+        **holds_after(case, leaving, done.failed, heads),
+    }
+    return tuple(holds[flavor] for flavor in sorted(holds))
 
 
 def reasons_of(case: Case, done: Pass, heads: dict[str, Head]) -> dict[int, Reason]:
@@ -232,6 +260,8 @@ def reason_of(case: Case, done: Pass, heads: dict[str, Head], job: Job) -> Reaso
     bar = first_bar(case.snapshot, queue, job, case.now_us)
     if bar is not None:
         return bar
+    if (job.queue, job.class_index) in done.kept_off:
+        return Reason.RESERVED_FOR_OTHER
     before = done.failed.get((job.queue, job.class_index))
     if before is not None:
         # Where they stand in the end: a later gang may have moved those before it.

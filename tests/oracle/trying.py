@@ -5,6 +5,7 @@ from itertools import product
 from typing import NamedTuple
 
 from gateway.core.admission import Snapshot
+from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import PodSetRequest, RequestClass
 from gateway.core.placing.eligibility import Eligibility
 from gateway.core.placing.room import Room
@@ -25,6 +26,8 @@ class Admission(NamedTuple):
     charges: dict[Pair, int]
     places: GangPlaces
     choice: Choice
+    closed: frozenset[int] = frozenset()
+    """Rows that were kept for others when its turn came."""
 
 
 class Case(NamedTuple):
@@ -35,6 +38,7 @@ class Case(NamedTuple):
     tree: Tree
     queues: dict[str, Queue]
     eligibility: Eligibility
+    starvation_seconds: int = 1800
 
 
 Admissions = tuple[Admission, ...]
@@ -114,13 +118,25 @@ def nominate(case: Case, used: Used, queue: Queue, request: RequestClass) -> dic
     return counted(case.tree, queue.name, (found or every or [{}])[0])
 
 
-def placed(case: Case, room: Room, request: RequestClass, choice: Choice) -> GangPlaces | None:
-    """Give a place for every pod of a gang, or nothing."""
+def nodes_of(
+    case: Case, pod_set: PodSetRequest, choice: Choice, closed: frozenset[int] = frozenset()
+) -> Bool:
+    """Give a mask of the nodes that a pod set may use; closed ones are kept for somebody else."""
     flavors = {flavor.name: flavor for flavor in case.snapshot.flavors}
-    nodes = {
-        each.name: case.eligibility.nodes(each, flavors[choice[each.name]])
-        for each in request.pod_sets
-    }
+    nodes = case.eligibility.nodes(pod_set, flavors[choice[pod_set.name]]).copy()
+    nodes[sorted(closed)] = False
+    return nodes
+
+
+def placed(
+    case: Case,
+    room: Room,
+    request: RequestClass,
+    choice: Choice,
+    closed: frozenset[int] = frozenset(),
+) -> GangPlaces | None:
+    """Give a place for every pod of a gang, or nothing."""
+    nodes = {each.name: nodes_of(case, each, choice, closed) for each in request.pod_sets}
     return pack(room, request.pod_sets, nodes)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gateway.core.admission import Admit, Snapshot, Usage
-from gateway.core.admission.types import Held, Span, UserUsage
+from gateway.core.admission.types import Held, NodeHold, Span, UserUsage
 from gateway.core.devices.fleet import Fleet
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.jobs.columns import WaitingJobs
@@ -73,6 +73,7 @@ class World:
     running: dict[int, Running] = field(default_factory=dict)
     ended: list[Span] = field(default_factory=list)
     used_lately: dict[tuple[str, str], int] = field(default_factory=dict)
+    node_holds: tuple[NodeHold, ...] = ()
     is_complete: bool = True
     next_id: int = 1
 
@@ -92,6 +93,7 @@ class World:
                 UserUsage(queue=queue, user=user, usage=usage)
                 for (queue, user), usage in sorted(self.used_lately.items())
             ),
+            node_holds=self.node_holds,
         )
 
     def apply(self, admits: tuple[Admit, ...]) -> None:

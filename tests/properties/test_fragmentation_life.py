@@ -53,12 +53,13 @@ def live(seed: int, *, tells_recent: bool) -> int:
     life.read()
     for _ in range(STEPS):
         fresh, expected = life.fresh(), cold_plan(life)
-        warm = life.plan().admits
+        plan = life.plan()
+        warm = plan.admits
         anew = plan_pass(fresh.state, 1, life.now_us, BUDGET).admits
         assert placed(warm) == placed(expected)
         assert placed(warm) == placed(anew)
         admitted += len(warm)
-        life.commit(life.some_of(warm))
+        life.commit(plan, life.some_of(warm))
         life.step()
     return admitted
 

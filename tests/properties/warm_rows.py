@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
+from gateway.core.admission.types import NodeHold
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.jobs.request import RequestClass
 from gateway.core.mirror import ChargeRow, ClassRow, DefinitionRows, JobRow, Mirror, MirrorRows
@@ -42,6 +43,7 @@ class Rows:
     attempts: dict[int, Attempt] = field(default_factory=dict)
     definitions: DefinitionRows = NOTHING_DEFINED
     usage: dict[str, dict[str, int]] = field(default_factory=dict)
+    node_holds: tuple[NodeHold, ...] = ()
     is_complete: bool | None = None
     _attempts_made: int = 0
 
@@ -59,11 +61,13 @@ class Rows:
             devices=self._changed(self.devices, devices),
             charges=charges,
             usage=usage if usage != self.usage else None,
+            node_holds=self.world.node_holds if self.world.node_holds != self.node_holds else None,
             is_inventory_complete=self.world.is_complete
             if self.world.is_complete != self.is_complete
             else None,
         )
         self.usage, self.is_complete = usage, self.world.is_complete
+        self.node_holds = self.world.node_holds
         return self._with_definitions(rows)
 
     def everything(self) -> MirrorRows:
@@ -78,6 +82,7 @@ class Rows:
             charges=(*live, *self._spent()),
             usage=self.usage,
             definitions=self.definitions,
+            node_holds=self.node_holds,
             is_inventory_complete=self.is_complete,
         )
 

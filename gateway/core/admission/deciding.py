@@ -110,8 +110,14 @@ class Pass:
         self.state.bury(self._buried)
         job_ids = self.state.lines.table.job_id
         self.state.promised = {int(job_ids[each.slot]) for each in self.decided.admitted}
-        self.decided.node_holds = self.keeping.holds(self.state.promised)
+        self._renew_holds()
         return self.decided
+
+    def _renew_holds(self) -> None:
+        decided = self.decided
+        leaving, cut_off = self.state.promised, decided.not_reached
+        decided.node_holds = self.keeping.holds(leaving, decided.failed, cut_off)
+        self.state.hoped = decided.node_holds
 
     def _may_go_on(self) -> bool:
         return self.budget > 0 and len(self.decided.admitted) < self.most_admits
@@ -122,7 +128,8 @@ class Pass:
 
     def _line_up(self) -> None:
         """Let the queues with somebody who may fit take part, and those who may be in their way."""
-        if not any(self.state.live.values()):
+        # Whoever holds nodes has to be seen even where nobody else may fit.
+        if not any(self.state.live.values()) and not self.keeping.roots():
             return
         tree = self.scene.tree
         admitting = [name for name in self.scene.queues if self._is_open(name)]
@@ -229,12 +236,11 @@ class Pass:
     def _try(self, ask: Ask) -> tuple[Option, Fit] | None:
         """Take room for a whole gang, or leave everything as it was and note what it lacks."""
         passing = self._passing(ask)
-        ask.lacks_quota, ask.lacks_nodes = len(passing) < len(ask.options), False
+        ask.lacks_quota, ask.lacks_nodes = len(passing) < len(ask.options), bool(passing)
         for option in passing:
             key = ask.class_id, option.place
             # Of whatever queue: nodes refuse a gang whoever asks, and in a pass they only fill.
             if key in self._refused:
-                self._note_refusal(ask, key)
                 continue
             gang = self._gangs.get(key)
             if gang is None:
@@ -250,13 +256,9 @@ class Pass:
             self._refused[key] = gang
             if self.keeping.is_on and self._fits_beside(gang.request, option):
                 self._kept_off.add(key)
-            self._note_refusal(ask, key)
-        return None
-
-    def _note_refusal(self, ask: Ask, key: tuple[int, tuple[str, ...]]) -> None:
-        ask.lacks_nodes = True
-        if key in self._kept_off:
+        if any((ask.class_id, option.place) in self._kept_off for option in passing):
             self.decided.kept_off.add((ask.queue.name, ask.class_id))
+        return None
 
     def _fits_beside(self, request: RequestClass, option: Option) -> bool:
         """Whether a gang would find room if no nodes were kept for others."""
@@ -321,7 +323,7 @@ class Pass:
         self.decided.failed.setdefault((queue.name, ask.class_id), len(self.decided.admitted))
         if not turn.is_dead and self._stays_so(ask):
             self._buried.append(ask)
-        if ask.lacks_nodes and self.keeping.failed(ask, self._passing(ask), turn.slot):
+        if self.keeping.failed(ask, self._passing(ask), turn.slot):
             # What others may use is less from here on.
             self._gangs.clear()
         # Only for the first that fails: the next ones come after it in the same queue, and would

@@ -70,8 +70,9 @@ class ReasonFinder:
 
     def kept_off(self, key: AskKey, holders: str) -> ClassHold:
         """Give the answer for a class that would fit but for nodes that are held for others."""
-        detail = f"it would fit on nodes that are held for {holders}, until that starts or leaves"
-        return _told(key, Reason.RESERVED_FOR_OTHER, detail)
+        detail = f"it would fit on nodes that are held for {holders}"
+        told = _told(key, Reason.RESERVED_FOR_OTHER, detail)
+        return replace(told, unblock=(f"{holders} to start or leave",), lifts=((),))
 
     def diagnose(self, key: AskKey, request: RequestClass, admits_before: int) -> ClassHold:
         """Find out why a class that had its turn did not fit.

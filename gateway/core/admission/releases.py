@@ -1,8 +1,9 @@
 """Which nodes to keep free for a gang that waits for nodes alone: those that need fewest releases.
 
-Nodes of one domain of the level that the gang requires, else of all it may use; of them the ones
-with least in use, as many as the gang needs when they are empty. Judged on the fleet as the pass
-began, so that every state made of the same rows chooses the same nodes.
+Nodes of one domain of the level that the gang requires, else of all it may use. They are emptied
+one by one, those with least in use first, until the gang fits; it keeps those where it would stand
+then. Judged on the fleet as the pass began, so that every state made of the same rows chooses the
+same nodes.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from gateway.core.devices.fleet import Bool, Fleet, Int64
 from gateway.core.jobs.request import PodSetRequest, RequestClass
 from gateway.core.placing.levels import NO_DOMAIN
 from gateway.core.policies import named
-from gateway.core.policies.placement import PLACEMENT
+from gateway.core.policies.placement import PLACEMENT, GangPlaces
 from gateway.core.resources import CPU, GPU
 
 
@@ -27,12 +28,12 @@ def nodes_to_keep(scene: Scene, request: RequestClass, choice: FlavorChoice) -> 
     for domain in trial.domains():
         # Stable: of nodes with equally much in use the first by name.
         rows = domain[np.argsort(in_use[domain], kind="stable")]
-        count = trial.fewest(rows)
-        if count:
-            found = int(in_use[rows[:count]].sum()), count, rows[:count]
+        kept = trial.fewest(rows)
+        if kept is not None:
+            found = int(in_use[kept].sum()), len(kept), kept
             # Domains come by name, so of equal ones the first stays.
             best = found if best is None or found[:2] < best[:2] else best
-    return None if best is None else np.sort(best[2])
+    return None if best is None else best[2]
 
 
 def would_do(scene: Scene, request: RequestClass, choice: FlavorChoice, rows: Int64) -> bool:
@@ -61,19 +62,27 @@ class _Trial:
             if number != NO_DOMAIN and usable[rows].any():
                 yield rows[usable[rows]]
 
-    def fewest(self, rows: Int64) -> int:
-        """Give how many of these nodes, from the first on, hold the gang; 0 when all do not."""
-        if not self.fits(rows):
-            return 0
+    def fewest(self, rows: Int64) -> Int64 | None:
+        """Give where the gang stands on the shortest start of these nodes; None on no start."""
+        places = self._on(rows)
+        if places is None:
+            return None
         low, high = 0, len(rows)
         # More nodes never hold less, so the first number that is enough can be bisected.
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self.fits(rows[:middle]) else (middle, high)
-        return high
+            found = self._on(rows[:middle])
+            low, high = (middle, high) if found is None else (low, middle)
+            places = found or places
+        # Small idle nodes stand first and may hold none of it; they are not kept for nothing.
+        used = {each.row for name in places if self._is_bound(name) for each in places[name]}
+        return np.array(sorted(used), dtype=np.int64)
 
     def fits(self, rows: Int64) -> bool:
         """Whether the gang fits these nodes alone, emptied."""
+        return self._on(rows) is not None
+
+    def _on(self, rows: Int64) -> GangPlaces | None:
         chosen: Bool = np.zeros(len(self._scene.fleet), dtype=np.bool_)
         chosen[rows] = True
         # A small Master without a place of its own rule may sit anywhere else.
@@ -82,7 +91,7 @@ class _Trial:
             for name, mask in self._nodes.items()
         }
         room = self._scene.room.afresh().empty(rows)
-        return self._place(room, self._request.pod_sets, nodes) is not None
+        return self._place(room, self._request.pod_sets, nodes)
 
     def _is_bound(self, name: str) -> bool:
         asked = {each.name: dict(each.per_pod).get(GPU, 0) for each in self._request.pod_sets}

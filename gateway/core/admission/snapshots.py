@@ -19,7 +19,7 @@ def state_of(snapshot: Snapshot, policies: Policies, now_us: int) -> State:
     for use in snapshot.usage:
         state.charge(use.queue, (use.flavor, use.resource), use.amount)
     state.recent = snapshot.recent
-    state.node_holds = snapshot.node_holds
+    state.node_holds = state.hoped = snapshot.node_holds
     state.move(snapshot.fleet, None)
     state.define(Definitions(snapshot.queues, snapshot.cohorts, snapshot.flavors))
     state.holdings = holdings_of(snapshot.held, snapshot.spans)

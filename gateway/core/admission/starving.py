@@ -2,11 +2,14 @@
 
 One job of each flavor: the oldest that waited for long and that nodes alone refuse, strict heads at
 once. From its turn on nobody else is placed on its nodes; whoever comes before it may be. It keeps
-them until it starts, leaves or loses its quota. That is remembered by the database: a pass only
-says what is to be so from the next one on.
+them until it starts, leaves, loses its quota or has no turn any more, as behind a strict head. That
+is remembered by the database: a pass only says what is to be so from the next one on.
+
+A job's whole wait counts, not only the part for which nodes alone refused it: that is in its own
+row, and needs no memory that a restart could lose.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 
 import numpy as np
 
@@ -18,9 +21,7 @@ from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import RequestClass
 from gateway.core.resources import CPU, GPU
 from gateway.core.resources.words import listed
-from gateway.core.vocabulary import Blocking
 
-SECOND_US = 1_000_000
 Starving = tuple[int, int, Ask, Option]
 """Since when it waits, job, what it asks for and how: the oldest first."""
 MOST_ASKED = 8
@@ -39,17 +40,25 @@ class Keeping:
             key = _key(state, hold)
             if key is not None and _stands(state, hold, state.ask(key)):
                 self._held[hold.flavor], self._keys[hold.flavor] = hold, key
+        if len(self._held) < len(state.node_holds):
+            # Others may hold nodes instead from now on, so all that starve have to be seen.
+            state.revive_refused()
         self._kept: Bool | None = None
         self._next: dict[str, list[Starving]] = {}
 
     def has_turn(self, ask: Ask) -> bool:
         """Whether an ask takes part although it is known not to fit: its turn must be seen."""
-        return (ask.queue.name, ask.class_id) in self._keys.values()
+        key = ask.queue.name, ask.class_id
+        return key in self._keys.values() or (key in self._state.starving and self._may_hold(ask))
 
     def roots(self) -> set[int]:
-        """Give the roots of those who hold nodes."""
-        tree = self._state.scene.tree
-        return {id(tree.root_of(queue)) for queue, _ in self._keys.values()}
+        """Give the roots of those who hold nodes, or may begin to."""
+        tree, state = self._state.scene.tree, self._state
+        gone = {key for key in state.starving if not _is_refused(state, key)}
+        state.starving -= gone
+        starving = [key[0] for key in state.starving if self._may_hold(state.asks[key])]
+        holding = [key[0] for key in self._keys.values()]
+        return {id(tree.root_of(queue)) for queue in {*holding, *starving}}
 
     @property
     def is_on(self) -> bool:
@@ -62,7 +71,13 @@ class Keeping:
         return nodes if kept is None else {name: mask & ~kept for name, mask in nodes.items()}
 
     def failed(self, ask: Ask, passing: Iterable[Option], slot: int) -> bool:
-        """Note who found no nodes at its turn; True where nodes are kept from now on."""
+        """Note who had its turn in vain; True where nodes are kept from now on.
+
+        Args:
+            ask: what failed.
+            passing: options that quota lets through, so that nodes must have refused them.
+            slot: of the job whose turn it was.
+        """
         key = ask.queue.name, ask.class_id
         mine = [self._held[flavor] for flavor, holder in self._keys.items() if holder == key]
         for hold in mine:
@@ -73,9 +88,27 @@ class Keeping:
                 self._note(flavor, ask, option, slot)
         return bool(mine)
 
-    def holds(self, leaving: Container[int]) -> tuple[NodeHold, ...]:
-        """Give who holds which nodes from the next pass on, by flavor; `leaving` are jobs."""
-        found = {key: hold for key, hold in self._held.items() if hold.job_id not in leaving}
+    def _may_hold(self, ask: Ask) -> bool:
+        """Whether nobody holds nodes of a flavor that an ask could use."""
+        return any(flavor_of(ask.request, each) not in self._held for each in ask.options)
+
+    def holds(
+        self, leaving: Container[int], failed: Container[AskKey], cut_off: Collection[str]
+    ) -> tuple[NodeHold, ...]:
+        """Give who holds which nodes from the next pass on, by flavor.
+
+        Args:
+            leaving: jobs that were admitted.
+            failed: whose turn came.
+            cut_off: queues in which turns may be left.
+        """
+        # Whoever has no turn cannot start, and would keep nodes from others for nothing.
+        found = {
+            flavor: hold
+            for flavor, hold in self._held.items()
+            if hold.job_id not in leaving
+            and (self._keys[flavor] in failed or self._keys[flavor][0] in cut_off)
+        }
         for flavor, starving in self._next.items():
             oldest = sorted(starving, key=lambda each: each[:2])[:MOST_ASKED]
             holds = (self._begin(flavor, each) for each in oldest if each[1] not in leaving)
@@ -90,11 +123,14 @@ class Keeping:
         self._kept = rows if self._kept is None else self._kept | rows
 
     def _note(self, flavor: str, ask: Ask, option: Option, slot: int) -> None:
-        since_us, due_us = starving_at_us(self._state, ask, slot)
+        table = self._state.lines.table
+        since_us = max(int(table.submitted_us[slot]), table.eligible_us.get(slot, 0))
+        due_us = self._state.starves_at_us(ask, since_us)
         if due_us > self._state.now_us:
-            self._state.will_starve(due_us, ask)
+            # Another of its jobs may wait for longer, so its own instant has to be watched, too.
+            self._state.watch(ask, due_us)
             return
-        job_id = int(self._state.lines.table.job_id[slot])
+        job_id = int(table.job_id[slot])
         self._next.setdefault(flavor, []).append((since_us, job_id, ask, option))
 
     def _begin(self, flavor: str, starving: Starving) -> NodeHold | None:
@@ -115,21 +151,16 @@ def flavor_of(request: RequestClass, option: Option) -> str:
     return option.choice[name].name
 
 
-def starving_at_us(state: State, ask: Ask, slot: int) -> tuple[int, int]:
-    """Give since when a job waits, and from when on it starves if nodes alone refuse it."""
-    table = state.lines.table
-    since_us = max(int(table.submitted_us[slot]), table.eligible_us.get(slot, 0))
-    # Behind a strict head nobody passes, so nothing is lost by keeping nodes for it at once.
-    if ask.queue.blocking is Blocking.STRICT:
-        return since_us, since_us
-    return since_us, since_us + state.policies.starvation_after_seconds * SECOND_US
-
-
 def holders_words(state: State) -> str:
     """Say for whom nodes are held, by size and queue alone."""
     keys = [key for hold in state.node_holds if (key := _key(state, hold)) is not None]
     asks = [state.ask(key) for key in keys]
-    return listed([f"a {ask.gpus}-GPU job of queue {ask.queue.name}" for ask in asks])
+    return listed(f"{_sized(ask.gpus)} job of queue {ask.queue.name}" for ask in asks)
+
+
+def _sized(gpus: int) -> str:
+    is_vowel = str(gpus).startswith("8") or gpus in {11, 18}
+    return f"{'an' if is_vowel else 'a'} {gpus}-GPU"
 
 
 def _stands(state: State, hold: NodeHold, ask: Ask) -> bool:
@@ -142,6 +173,12 @@ def _stands(state: State, hold: NodeHold, ask: Ask) -> bool:
         and would_do(state.scene, ask.request, each.choice, rows)
         for each in ask.options
     )
+
+
+def _is_refused(state: State, key: AskKey) -> bool:
+    """Whether an ask is known not to find nodes."""
+    ask = state.asks.get(key)
+    return ask is not None and ask.is_dead and ask.lacks_nodes
 
 
 def _key(state: State, hold: NodeHold) -> AskKey | None:

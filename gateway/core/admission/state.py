@@ -27,9 +27,10 @@ from gateway.core.queues.dated import definitions_at, next_change_us
 from gateway.core.queues.definitions import Cohort, Flavor, Queue
 from gateway.core.queues.tree import Pair, QuotaTree
 from gateway.core.resources import GPU
-from gateway.core.vocabulary import Reason
+from gateway.core.vocabulary import Blocking, Reason
 from gateway.core.waiting.lines import GroupKey, Lines
 
+SECOND_US = 1_000_000
 AskKey = tuple[str, int]
 """(queue name, class id)."""
 
@@ -87,8 +88,12 @@ class State:
         fail, failed beside them."""
         self.node_holds: tuple[NodeHold, ...] = ()
         """Who holds nodes, as the database has it."""
+        self.hoped: tuple[NodeHold, ...] = ()
+        """Who is to hold nodes by the last pass."""
         self._starving_us: dict[AskKey, int] = {}
-        """When asks that nodes alone refuse will have waited for long."""
+        """When asks that nodes alone refuse may have waited for long."""
+        self.starving: set[AskKey] = set()
+        """Those that may have by now; whose turn it is in them says whether they have."""
         self.recent: Requested = ()
         """What was asked for of late; nothing where nobody looked."""
         self._usual = Usual()
@@ -141,7 +146,7 @@ class State:
             scene.eligibility.sync(fleet, rows)
         # What failed on more fails on less: a fleet that only lost brings nothing back.
         if has_gained(before, fleet, rows):
-            self.revive(ask for ask in self.asks.values() if ask.lacks_nodes)
+            self.revive_refused()
 
     def at(self, now_us: int) -> int:
         """Let time pass: dated changes act, jobs become eligible or age. Gives where it stands now.
@@ -156,14 +161,22 @@ class State:
             self.revive_all()
             self.promised = set()
         self._revive_quota()
-        self._revive_starving()
+        if self.hoped != self.node_holds:
+            # That was not written: what others were refused by is not there.
+            self.revive_refused()
+            self.hoped = self.node_holds
         # Between passes only: jobs get other slots, and a pass remembers jobs by slot.
         self.lines.compact()
         if self._dated_until_us is not None and now_us >= self._dated_until_us:
             self._rebuild()
         self.lines.advance(now_us)
         self._let_live(self.lines.touched)
+        self._watch_touched()
         self.lines.touched.clear()
+        due = [key for key, at_us in self._starving_us.items() if at_us <= now_us]
+        self.starving.update(due)
+        for key in due:
+            del self._starving_us[key]
         return now_us
 
     def next_dated_us(self) -> int | None:
@@ -172,16 +185,30 @@ class State:
 
     def hold_nodes(self, holds: tuple[NodeHold, ...]) -> None:
         """Take who holds nodes now; what they kept off has its turn in any pass."""
-        ended = {hold.flavor for hold in self.node_holds} - {hold.flavor for hold in holds}
+        # Read again is nothing new, and all reasons would be told again for it.
+        if holds == self.node_holds:
+            return
+        ended = set(self.node_holds) - set(holds)
         self.node_holds = holds
         self.version += 1
         if ended:
             # Whoever starves longest is next, and may be known not to fit for a long time.
-            self.revive(ask for ask in self.asks.values() if ask.lacks_nodes)
+            self.revive_refused()
 
-    def will_starve(self, at_us: int, ask: Ask) -> None:
-        """Let an ask have its turn again once it has waited for long."""
-        self._starving_us[ask.queue.name, ask.class_id] = at_us
+    def watch(self, ask: Ask, at_us: int) -> None:
+        """Let an ask that does not fit have its turn once it may have waited for long."""
+        key = ask.queue.name, ask.class_id
+        if at_us <= self.now_us:
+            self.starving.add(key)
+        else:
+            self._starving_us[key] = min(at_us, self._starving_us.get(key, at_us))
+
+    def starves_at_us(self, ask: Ask, since_us: int) -> int:
+        """Give from when on whoever waits since an instant starves, if nodes alone refuse it."""
+        # Behind a strict head nobody passes, so nothing is lost by keeping nodes for it at once.
+        if ask.queue.blocking is Blocking.STRICT:
+            return since_us
+        return since_us + self.policies.starvation_after_seconds * SECOND_US
 
     def next_starving_us(self) -> int | None:
         """Give the earliest instant at which somebody will have waited for long."""
@@ -220,6 +247,7 @@ class State:
             told=dict(self.told),
             _freed=set(self._freed),
             _starving_us=dict(self._starving_us),
+            starving=set(self.starving),
             _refused={
                 root: [asks[ask.queue.name, ask.class_id] for ask in refused]
                 for root, refused in self._refused.items()
@@ -234,6 +262,7 @@ class State:
             ask.is_dead = True
             if ask.lacks_quota:
                 self._refused.setdefault(ask.root, []).append(ask)
+            self._watch_oldest(ask)
             groups = self.live.get(ask.queue.name, set())
             groups.difference_update([key for key in groups if key.class_id == ask.class_id])
 
@@ -268,24 +297,30 @@ class State:
         tree = self.scene.tree
         # Quota may have come back anywhere in the same root.
         for root in {tree.root_of(queue).name for queue in self._freed if queue in tree.queues}:
-            dead = self._dead_in(root)
+            # One that died, was revived and died again stands there twice.
+            refused = dict.fromkeys(self._refused.pop(root, ()))
+            dead = [ask for ask in refused if ask.is_dead and ask.lacks_quota]
             # Inside a pass quota only shrinks: whom it refuses now it would refuse at its turn.
             passing = {ask: self._has_quota(ask) for ask in dead}
             self._refused[root] = [ask for ask in dead if not passing[ask]]
             self.revive(ask for ask in dead if passing[ask])
         self._freed.clear()
 
-    def _dead_in(self, root: str) -> list[Ask]:
-        """Give those that quota refused; one that died, was revived and died again, once."""
-        refused = dict.fromkeys(self._refused.pop(root, ()))
-        return [ask for ask in refused if ask.is_dead and ask.lacks_quota]
+    def revive_refused(self) -> None:
+        """Let everybody whom nodes refused be tried again."""
+        self.revive(ask for ask in self.asks.values() if ask.lacks_nodes)
 
-    def _revive_starving(self) -> None:
-        """Let those who have waited for long by now be seen, so that nodes are held for one."""
-        due = [key for key, at_us in self._starving_us.items() if at_us <= self.now_us]
-        for key in due:
-            del self._starving_us[key]
-        self.revive(self.asks[key] for key in due if key in self.asks)
+    def _watch_touched(self) -> None:
+        """Watch what does not fit and has newcomers, which may wait since long ago."""
+        for key in self.lines.touched:
+            ask = self.asks.get((key.queue, key.class_id))
+            if ask is not None and ask.is_dead:
+                self._watch_oldest(ask)
+
+    def _watch_oldest(self, ask: Ask) -> None:
+        oldest_us = self.lines.lines[ask.queue.name].oldest_us.get(ask.class_id)
+        if ask.lacks_nodes and oldest_us is not None:
+            self.watch(ask, self.starves_at_us(ask, oldest_us))
 
     def _has_quota(self, ask: Ask) -> bool:
         """Whether quota lets an option through as long as nothing is admitted."""
@@ -304,6 +339,8 @@ class State:
         self._refused.clear()
         # An ask holds its queue's rules and what quota counts: under other definitions, others.
         self.asks.clear()
+        self._starving_us.clear()
+        self.starving.clear()
         self.live.clear()
         # Every ask was thrown away with the old definitions, so every group must be asked about
         # anew.

@@ -57,6 +57,8 @@ class Line:
     groups: dict[GroupKey, Group] = field(default_factory=dict)
     usage: dict[int, int] = field(default_factory=dict)
     """Decayed usage by user code, at one landmark for all; nothing where nobody asks for it."""
+    oldest_us: dict[int, int] = field(default_factory=dict)
+    """By class, an instant before which none of its jobs was submitted."""
 
     def position(self, group: Group, entry: Entry, now_us: int) -> Position:
         """Give what a job of a group is ordered by at an instant."""
@@ -152,6 +154,7 @@ class Lines:
         self._later, self._moves = Alarms(), Alarms()
         for line in self.lines.values():
             line.groups.clear()
+            line.oldest_us.clear()
         self._lay_out(list(self.lines))
 
     def advance(self, now_us: int) -> None:
@@ -237,6 +240,8 @@ class Lines:
             if group is None:
                 group = line.groups[key] = Group(key, SortedRun(table, stage))
             group.run.add(mine)
+            oldest_us = int(table.submitted_us[mine].min())
+            line.oldest_us[class_id] = min(line.oldest_us.get(class_id, oldest_us), oldest_us)
             self.touched.add(key)
 
     def _lay_out(self, queues: Sequence[str]) -> None:

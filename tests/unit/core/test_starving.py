@@ -6,7 +6,7 @@ from gateway.core.admission import Admit, CyclePlan, Policies, plan_cycle, plan_
 from gateway.core.admission.types import NodeHold
 from gateway.core.mirror import MirrorRows
 from gateway.core.queues.definitions import Queue
-from gateway.core.vocabulary import Blocking, JobState, Reason
+from gateway.core.vocabulary import Blocking, JobState, QueueState, Reason
 from tests.builders import a_gang, a_node, a_quota, devices_of
 from tests.unit.core.test_warm_passes import NOW_US, Site
 
@@ -156,7 +156,44 @@ def test_others_are_told_for_whom_by_size_and_queue_alone(crowd: Crowd) -> None:
     crowd.end(first)
     (told,) = [hold for hold in crowd.turn().class_holds if hold.class_index == 1]
     (cause,) = told.causes
-    assert cause.detail == (
-        "it would fit on nodes that are held for a 8-GPU job of queue q"
-        ", until that starts or leaves"
-    )
+    assert cause.detail == "it would fit on nodes that are held for an 8-GPU job of queue q"
+    assert told.unblock == ("an 8-GPU job of queue q to start or leave",)
+
+
+def test_behind_a_strict_head_nothing_is_held_any_more(crowd: Crowd) -> None:
+    crowd.begin(Queue(name="q", blocking=Blocking.STRICT))
+    assert crowd.turn().node_holds == (HOLD,)
+    crowd.submit(12, a_gang(gpu=7), priority=1, submitted_us=crowd.now_us)
+    assert crowd.turn().node_holds == (), "it cannot start"
+    (hold,) = crowd.turn().node_holds
+    assert hold.job_id == 12
+
+
+def test_a_paused_queue_holds_nothing(crowd: Crowd) -> None:
+    crowd.begin()
+    crowd.later(AFTER_US)
+    assert crowd.turn().node_holds == (HOLD,)
+    crowd.define(Queue(name="q", state=QueueState.PAUSED))
+    assert crowd.turn().node_holds == ()
+
+
+def test_a_pass_that_is_cut_short_takes_no_hold_away(crowd: Crowd) -> None:
+    crowd.begin()
+    crowd.later(AFTER_US).turn()
+    crowd.submit(13, a_gang(gpu=1), priority=9)
+    assert crowd.plan(budget=0).node_holds == (HOLD,)
+
+
+def test_a_hold_that_was_not_written_is_proposed_again(crowd: Crowd) -> None:
+    crowd.begin()
+    crowd.later(AFTER_US)
+    assert crowd.plan().node_holds == (HOLD,)
+    assert crowd.plan().node_holds == (HOLD,), "the commit of the first was lost"
+
+
+def test_small_idle_nodes_are_not_held_for_nothing(crowd: Crowd) -> None:
+    crowd.begin()
+    small = MirrorRows(nodes=(a_node(2),), devices=tuple(devices_of(2, gpus=2)))
+    crowd.mirror.apply(small)
+    crowd.later(AFTER_US)
+    assert crowd.turn().node_holds == (HOLD,)
