@@ -9,6 +9,7 @@ import statistics
 import sys
 from collections.abc import Iterator
 
+from tests.bench._choice import choice_figures
 from tests.bench._lingjun import lingjun_figures
 from tests.bench._mixed import mixed_figures
 from tests.bench.figures import Figure, median_figure
@@ -33,6 +34,7 @@ def run() -> Iterator[Figure]:
     )
     yield from lingjun_figures()
     yield from mixed_figures()
+    yield from choice_figures()
 
 
 POLICIES = ("fragmentation", "best_fit", "random")
