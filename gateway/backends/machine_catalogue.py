@@ -1,113 +1,147 @@
-"""The built-in machine types with their device topology, read from `data/machines.yaml`.
+"""All known machine types: the built-in ones of `data/machines/`, and a site's own files.
 
 Facts only: it knows nothing of nodes that exist, of health or of what is in use.
 """
 
-import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
+from itertools import combinations
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
-import yaml
-
-from gateway.backends.base import DeviceSeen
-from gateway.core.resources import CPU, MEMORY, PODS
-from gateway.core.vocabulary import DeviceKind
+from gateway.backends.machine_reading import read_machine
+from gateway.backends.machine_types import Machine
+from gateway.core.vocabulary import LABEL_PREFIX
 from gateway.errors import InvalidInput
 
-# A namespace of its own for version 5 ids (RFC 9562): the same node has the same GPUs after every
-# restart, and no other program makes the same ids.
-_UUIDS: Final = uuid.UUID("6b3c4b6e-5d0a-5f0e-9a7e-3f1b6f6f2f10")
-_BYTES_PER_GIB: Final = 1024**3
+__all__ = [
+    "Machine",
+    "check_file",
+    "machine",
+    "machine_matching",
+    "machine_names",
+    "machines",
+    "use_site_machines",
+]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
-    """One machine type; `devices` carry topology and names, their `uuid` is empty."""
-
-    name: str
-    total: Mapping[str, int]
-    """Allocatable in base units: cpu, memory, pods."""
-    labels: Mapping[str, str]
-    devices: tuple[DeviceSeen, ...]
-
-    def devices_of(self, node: str) -> tuple[DeviceSeen, ...]:
-        """Give the devices of one node of this type; GPU uuids depend on the node's name only."""
-        return tuple(_with_uuid(device, node) for device in self.devices)
+OWN_LABEL: Final = LABEL_PREFIX + "machine-type"
+SUFFIX: Final = ".yaml"
+_SITE: Final[dict[str, Machine]] = {}
+"""Types of the site's folder; filled once at start-up, before anybody looks a type up."""
 
 
 def machine_names() -> tuple[str, ...]:
-    """Give the names of all built-in machine types."""
-    return tuple(_catalogue())
+    """Give the names of all known machine types, the built-in ones first."""
+    return tuple(machines())
+
+
+def machines() -> Mapping[str, Machine]:
+    """Give all known machine types by name."""
+    return MappingProxyType({**_built_in(), **_SITE})
 
 
 def machine(name: str) -> Machine:
     """Look one machine type up; raises InvalidInput with the known names."""
-    found = _catalogue().get(name)
+    found = _SITE.get(name) or _built_in().get(name)
     if found is None:
         raise InvalidInput(
             f"machine type {name!r} is not in the catalogue",
             value=name,
             allowed=machine_names(),
-            hint="use one of the built-in machine types",
+            hint="use one of these machine types, or add a file of your own",
         )
     return found
 
 
+def machine_matching(labels: Mapping[str, str]) -> Machine | None:
+    """Give the machine type of a node with these labels: by its own label, else by `match`.
+
+    None where no type fits, or more than one: a wrong pair is worse than an unknown one.
+    """
+    if own := labels.get(OWN_LABEL):
+        return _SITE.get(own) or _built_in().get(own)
+    found = [each for each in machines().values() if _is_of(each, labels)]
+    return found[0] if len(found) == 1 else None
+
+
+def use_site_machines(folder: Path | None) -> tuple[str, ...]:
+    """Read a site's folder in place of the one before; gives the names of its machine types.
+
+    None leaves the built-in types alone. A file may replace the built-in type of its name. Nothing
+    changes when a file is wrong: raises InvalidInput with file, field, value and what is allowed.
+    """
+    found = {each.name: each for each in map(_read, _files(folder))}
+    require_apart({**_built_in(), **found}.values())
+    _SITE.clear()
+    _SITE.update(found)
+    return tuple(found)
+
+
+def check_file(path: Path) -> Machine:
+    """Read one file as if it lay in the site's folder, and change nothing.
+
+    Raises:
+        InvalidInput: it cannot be read, a field is wrong, or its nodes would be another type's too.
+    """
+    found = _read(path)
+    require_apart({**machines(), found.name: found}.values())
+    return found
+
+
+def require_apart(known: Iterable[Machine]) -> None:
+    """Refuse two types that would both recognise one node; raises InvalidInput."""
+    for one, two in combinations([each for each in known if each.match], 2):
+        # Without a label on which they differ, some node has all the labels of both.
+        if all(one.match[key] == two.match[key] for key in one.match.keys() & two.match.keys()):
+            raise InvalidInput(
+                f"{two.origin}: /match also fits nodes of machine type {one.name!r}",
+                pointer="/match",
+                value=dict(two.match),
+                hint=f"add a label on which {two.name!r} and {one.name!r} differ",
+            )
+
+
+def _is_of(kind: Machine, labels: Mapping[str, str]) -> bool:
+    return bool(kind.match) and kind.match.items() <= labels.items()
+
+
 # Frozen values behind a read-only mapping, so that all callers can share one reading.
 @cache
-def _catalogue() -> Mapping[str, Machine]:
+def _built_in() -> Mapping[str, Machine]:
     # By the package's resources: an installed wheel may be a zip file without paths.
-    text = resources.files("gateway.backends").joinpath("data/machines.yaml").read_text("utf-8")
-    document: Mapping[str, Mapping[str, Any]] = yaml.safe_load(text)
-    return MappingProxyType({name: _machine(name, facts) for name, facts in document.items()})
+    folder = resources.files("gateway.backends").joinpath("data/machines")
+    found = [
+        read_machine(file.name.removesuffix(SUFFIX), file.read_text("utf-8"), file.name)
+        for file in sorted(folder.iterdir(), key=lambda file: file.name)
+        if file.name.endswith(SUFFIX)
+    ]
+    require_apart(found)
+    return MappingProxyType({each.name: each for each in found})
 
 
-def _machine(name: str, facts: Mapping[str, Any]) -> Machine:
-    gpus = [_device(DeviceKind.GPU, i, entry) for i, entry in enumerate(facts["gpus"])]
-    nics = [_device(DeviceKind.RDMA, i, entry) for i, entry in enumerate(facts["nics"])]
-    return Machine(
-        name=name,
-        total=MappingProxyType(
-            {
-                CPU: facts["cpu_cores"] * 1000,
-                MEMORY: facts["memory_gib"] * _BYTES_PER_GIB,
-                PODS: facts["pods"],
-            }
-        ),
-        labels=MappingProxyType(dict(facts["labels"])),
-        devices=(*gpus, *nics),
-    )
+def _files(folder: Path | None) -> list[Path]:
+    if folder is None:
+        return []
+    if not folder.is_dir():
+        raise InvalidInput(
+            f"{folder} is not a folder",
+            pointer="/machines_dir",
+            value=str(folder),
+            hint="set TRAINING_GATEWAY_MACHINES_DIR to a folder of YAML files, or leave it unset",
+        )
+    return sorted(folder.glob(f"*{SUFFIX}"))
 
 
-def _device(kind: DeviceKind, ordinal: int, entry: Mapping[str, Any]) -> DeviceSeen:
-    return DeviceSeen(
-        kind=kind,
-        ordinal=ordinal,
-        name=entry.get("name", f"nvidia{ordinal}"),
-        pci_address=entry.get("pci", ""),
-        switch=entry["switch"],
-        numa=entry["numa"],
-        rail=entry["rail"],
-        nvlink_group=entry.get("nvlink", -1),
-    )
-
-
-def _with_uuid(device: DeviceSeen, node: str) -> DeviceSeen:
-    if device.kind is not DeviceKind.GPU:
-        return device  # an RDMA device is named by its name, as NCCL_IB_HCA does
-    # A constructor call is three times cheaper than dataclasses.replace on a large fleet.
-    return DeviceSeen(
-        kind=device.kind,
-        ordinal=device.ordinal,
-        name=device.name,
-        uuid=f"GPU-{uuid.uuid5(_UUIDS, f'{node}/{device.kind}/{device.ordinal}')}",
-        pci_address=device.pci_address,
-        switch=device.switch,
-        numa=device.numa,
-        rail=device.rail,
-        nvlink_group=device.nvlink_group,
-    )
+def _read(path: Path) -> Machine:
+    try:
+        text = path.read_text("utf-8")
+    # A file that is not UTF-8 is as unreadable as one that is not there.
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            f"{path} cannot be read: {error}",
+            value=str(path),
+            hint="name a YAML file in UTF-8 that this user may read",
+        ) from error
+    return read_machine(path.name.removesuffix(SUFFIX), text, str(path))

@@ -29,6 +29,10 @@ class DeviceSlot:
     rail: int = -1
     """Rail of a NIC: NICs of equal rail on different nodes share a leaf switch."""
     nvlink_group: int = -1
+    switch_path: tuple[int, ...] = ()
+    """Switches above it from the root down, `switch` among them; empty where nobody told."""
+    root: int = -1
+    """PCIe root complex."""
 
 
 class Partition(NamedTuple):
@@ -50,6 +54,12 @@ class MachineType:
     nics: tuple[DeviceSlot, ...] = ()
     partitions: tuple[Partition, ...] = ()
     """Allowed NVLink groups; empty for the usual ones, which follow from the NVLink groups."""
+    links: tuple[tuple[int, int], ...] = ()
+    """Pairs of GPU ordinals, the lower first, of one NVLink group whose own link is down or slow."""
+    nvlinks: int = 0
+    """NVLinks between two GPUs of a group; 0 where nobody told."""
+    is_c2c: bool = False
+    """GPUs are reached over C2C, not PCIe: nearness is judged by NUMA node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
