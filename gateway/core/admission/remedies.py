@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from gateway.core.admission.bars import Unbarred, Waiter, unbarred
 from gateway.core.admission.lift_words import unblocking
 from gateway.core.admission.ranking import Ranking
+from gateway.core.admission.starving import holders_words
 from gateway.core.admission.state import State
 from gateway.core.admission.trial import Scene
 from gateway.core.admission.unblock import NOTHING, Lift, Unblock, coming_first
@@ -94,7 +95,8 @@ class _Case:
             return
         found = False
         if self._is_tried(way, needed):
-            for changed in (*self._unblocked(way, scene), *self._ahead(scene)):
+            ways = (*self._unblocked(way, scene), *self._ahead(scene), *self._unheld(scene))
+            for changed in ways:
                 found = True
                 yield known.also(changed)
         if not found:
@@ -119,6 +121,13 @@ class _Case:
         if self._starts(way, changed, NOTHING):
             lift = Lift(kind=LiftKind.BLOCKING, target=queue.name)
             yield Unblock(f"queue {queue.name} to be best_effort instead of strict", (lift,))
+
+    def _unheld(self, scene: Scene) -> Iterator[Unblock]:
+        """Try what would happen if nobody held nodes any more."""
+        state = self.state
+        if state.node_holds and starts(state, scene, self.job_id, self.now_us, ignores_holds=True):
+            # A tenant's job is nothing that others can change, so there is no number to give.
+            yield Unblock(f"{holders_words(state)} to leave", ())
 
     def _ahead(self, scene: Scene) -> Iterator[Unblock]:
         """Try what would happen if the job came first in its queue."""

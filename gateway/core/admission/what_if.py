@@ -129,9 +129,13 @@ def on_scene(state: State, scene: Scene, now_us: int) -> Iterator[State]:
         lines.touched.update(touched)
 
 
-def starts(state: State, scene: Scene, job_id: int, now_us: int) -> bool:
+def starts(
+    state: State, scene: Scene, job_id: int, now_us: int, *, ignores_holds: bool = False
+) -> bool:
     """Whether a job that waits would start in the next cycle if the scene were this one."""
     with on_scene(state, scene, now_us) as fork:
+        if ignores_holds:
+            fork.node_holds = ()
         slot = fork.lines.table.find(job_id)
         decided = decide(fork, now_us, BUDGET)
     return any(entry.slot == slot for entry in decided.admitted)
