@@ -53,6 +53,9 @@ class Known(NamedTuple):
     after: State | None
 
 
+NOWHERE = Known(NEVER, None)
+
+
 class Judge:
     """Scores states for pods by one policy."""
 
@@ -69,7 +72,7 @@ class Judge:
 
     def scores(self, pod: OpenbPod, states: Iterable[State]) -> dict[State, Known]:
         """Give what is to be known of these states, each with the best of its GPUs chosen."""
-        best = {state: Known(NEVER, None) for state in states}
+        best = dict.fromkeys(states, NOWHERE)
         ways = [(state, after) for state in best for after in taken(state, pod)]
         for (state, after), key in zip(ways, self._keys(ways), strict=True):
             if key < best[state].key:
