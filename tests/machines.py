@@ -1,32 +1,14 @@
 """Machine types for tests of device selection: those of the catalogue, and odd ones by name."""
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 
 from gateway.backends.machine_catalogue import machine, machine_names
 from gateway.core.devices.fleet import DeviceSlot, MachineType
-from gateway.core.vocabulary import DeviceKind
 
 
-@cache
 def of_catalogue(name: str) -> MachineType:
     """Give a machine type of the catalogue as the core sees it."""
-    devices = machine(name).devices
-
-    def slots(kind: DeviceKind) -> tuple[DeviceSlot, ...]:
-        return tuple(
-            DeviceSlot(
-                ordinal=each.ordinal,
-                switch=each.switch,
-                numa=each.numa,
-                rail=each.rail,
-                nvlink_group=each.nvlink_group,
-            )
-            for each in devices
-            if each.kind is kind
-        )
-
-    return MachineType(name=name, gpus=slots(DeviceKind.GPU), nics=slots(DeviceKind.RDMA))
+    return machine(name).topology
 
 
 def catalogue_types() -> list[MachineType]:
@@ -72,6 +54,18 @@ ODD = {
     "no topology data": MachineType(name="bare", gpus=slots_of([-1] * 8), nics=slots_of([-1] * 4)),
     "equal NUMA only": MachineType(
         name="C2C", gpus=slots_of([-1] * 4, [0, 0, 1, 1]), nics=slots_of([-1] * 4, [0, 0, 1, 1])
+    ),
+    "one pair without its link": MachineType(
+        name="one bad link",
+        gpus=slots_of([0] * 4, [0] * 4, [0] * 4),
+        nics=slots_of([0, 0], [0, 0]),
+        links=((0, 1),),
+    ),
+    "C2C beside PCIe switches": MachineType(
+        name="C2C with switches",
+        gpus=slots_of([0, 1, 2, 3], [0, 0, 1, 1], [0] * 4),
+        nics=slots_of([0, 1, 2, 3], [0, 0, 1, 1]),
+        is_c2c=True,
     ),
     "degraded NVLink": MachineType(
         name="one dead link",

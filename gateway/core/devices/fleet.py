@@ -55,7 +55,7 @@ class MachineType:
     partitions: tuple[Partition, ...] = ()
     """Allowed NVLink groups; empty for the usual ones, which follow from the NVLink groups."""
     links: tuple[tuple[int, int], ...] = ()
-    """Pairs of GPU ordinals, the lower first, of one NVLink group whose own link is down or slow."""
+    """Pairs of GPU ordinals, the lower first, of one NVLink group whose link is down or slow."""
     nvlinks: int = 0
     """NVLinks between two GPUs of a group; 0 where nobody told."""
     is_c2c: bool = False

@@ -6,8 +6,10 @@ partitions of shared NVSwitch systems). Knows nothing of what is free.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import chain, combinations
 
 from gateway.core.devices.fleet import MachineType, Partition
+from gateway.core.devices.topology import is_joined
 
 UNJOINED = 1 << 20
 """Link cost of GPUs that are no partition: more than any machine's links cost together."""
@@ -32,14 +34,15 @@ def _usual(machine: MachineType) -> Iterator[Partition]:
     for slot in machine.gpus:
         # A GPU without NVLink is joined to nobody, so it is a group of its own.
         key = slot.nvlink_group if slot.nvlink_group >= 0 else -1 - slot.ordinal
-        groups.setdefault(key, []).append(1 << slot.ordinal)
-    for bits in groups.values():
-        yield from _aligned(bits)
+        groups.setdefault(key, []).append(slot.ordinal)
+    for ordinals in chain.from_iterable(map(_aligned, groups.values())):
+        if all(is_joined(machine, *pair) for pair in combinations(ordinals, 2)):
+            yield Partition(len(ordinals), sum(1 << ordinal for ordinal in ordinals))
 
 
-def _aligned(bits: list[int]) -> Iterator[Partition]:
+def _aligned(ordinals: list[int]) -> Iterator[list[int]]:
     size = 1
-    while size <= len(bits):
-        for first in range(0, len(bits) - size + 1, size):
-            yield Partition(size, sum(bits[first : first + size]))
+    while size <= len(ordinals):
+        for first in range(0, len(ordinals) - size + 1, size):
+            yield ordinals[first : first + size]
         size *= 2

@@ -46,18 +46,34 @@ def layout_of(machine: MachineType) -> Layout:
     numa_of_switch = _numa_of_switches(machine)
     # GPUs and NICs by the same rule, so that equal places mean equal distance between kinds, too.
     gpus = {slot.ordinal: _place(slot, numa_of_switch) for slot in machine.gpus}
+    if machine.is_c2c:
+        # Their traffic goes by the CPU whatever PCIe says, so no switch brings a NIC nearer.
+        gpus = {ordinal: (-1, numa) for ordinal, (_, numa) in gpus.items()}
     nics = {slot.ordinal: _place(slot, numa_of_switch) for slot in machine.nics}
-    nvlink = {slot.ordinal: slot.nvlink_group for slot in machine.gpus}
     return Layout(
         switches=_groups(gpus, nics, level=0),
         numas=_groups(gpus, nics, level=1),
-        alike_gpus=_alike({ordinal: (*place, nvlink[ordinal]) for ordinal, place in gpus.items()}),
+        alike_gpus=_alike(
+            {slot.ordinal: (*gpus[slot.ordinal], *_joints(machine, slot)) for slot in machine.gpus}
+        ),
         alike_nics=_alike(dict(nics)),
         links=tuple(
-            (one, two, _link_cost((*gpus[one], nvlink[one]), (*gpus[two], nvlink[two])))
+            (one, two, 0 if is_joined(machine, one, two) else _pcie_cost(gpus[one], gpus[two]))
             for one, two in combinations(sorted(gpus), 2)
         ),
     )
+
+
+def is_joined(machine: MachineType, one: int, two: int) -> bool:
+    """Whether two GPUs, the lower ordinal first, are joined by NVLink as their group is."""
+    groups = {slot.nvlink_group for slot in machine.gpus if slot.ordinal in {one, two}}
+    return len(groups) == 1 and min(groups) >= 0 and (one, two) not in machine.links
+
+
+def _joints(machine: MachineType, slot: DeviceSlot) -> tuple[int, int]:
+    """Give the NVLink group, and what sets a GPU with a bad link apart from others of it."""
+    is_hurt = any(slot.ordinal in pair for pair in machine.links)
+    return slot.nvlink_group, slot.ordinal if is_hurt else -1
 
 
 def _numa_of_switches(machine: MachineType) -> dict[int, int]:
@@ -167,10 +183,8 @@ def _alike(kinds: dict[int, tuple[int, ...]]) -> tuple[int, ...]:
     )
 
 
-def _link_cost(one: tuple[int, int, int], two: tuple[int, int, int]) -> int:
+def _pcie_cost(one: tuple[int, int], two: tuple[int, int]) -> int:
     # NVLink beats PCIe however the GPUs hang: 0 although they may sit on two NUMA nodes.
-    if one[2] == two[2] >= 0:
-        return 0
     if one[0] == two[0] >= 0:
         return 1
     return 2 if one[1] == two[1] != -1 else 3

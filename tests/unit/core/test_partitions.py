@@ -61,6 +61,12 @@ def test_the_usual_partitions_are_aligned_and_inside_one_nvlink_group() -> None:
     assert partitions_of(MachineType(name="cpu")) == ()
 
 
+def test_gpus_whose_own_link_is_down_are_in_no_partition_together() -> None:
+    machine = MachineType(name="hurt", gpus=slots_of([0] * 4, nvlinks=[0] * 4), links=((1, 2),))
+    assert [each.gpus for each in partitions_of(machine)] == [1, 2, 4, 8, 0b11, 0b1100]
+    assert pods_on(machine, 0b1111, 0, wish(4)) == 0
+
+
 def test_a_machine_type_with_a_table_of_its_own_has_no_others() -> None:
     assert partitions_of(RINGS) == RINGS.partitions
     assert costs_of(RINGS) == {0b11: 200, 0b1100: 0, 0b110000: 0, 0b1111: 0}

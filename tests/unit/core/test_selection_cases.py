@@ -68,6 +68,19 @@ def test_a_gpu_of_dead_nvlink_is_taken_alone_and_left_out_of_groups() -> None:
     assert chosen(machine, wish(8, 8)) == Choice(0b11111111, 0b11111111, is_aligned=True)
 
 
+def test_a_pair_without_its_link_is_taken_apart() -> None:
+    machine = ODD["one pair without its link"]
+    assert chosen(machine, wish(2, 0)) == Choice(0b101, 0, is_aligned=True)
+    assert chosen(machine, wish(1, 1)) == Choice(0b1, 0b1, is_aligned=True)
+
+
+def test_gpus_reached_over_c2c_are_near_by_numa_node_alone() -> None:
+    machine = ODD["C2C beside PCIe switches"]
+    assert chosen(machine, wish(1, 1)) is None
+    assert chosen(machine, wish(1, 1, NUMA), (0, 0b1)) == Choice(0b1, 0b10, is_aligned=True)
+    assert pods_on(machine, 0b1111, 0b1111, wish(2, 2, NUMA)) == 2
+
+
 def test_a_taken_nic_makes_the_search_look_beyond_the_first_gpus() -> None:
     machine = ODD["two GPUs on one NIC"]
     # GPU 0 and the NIC of its switch are gone: three GPUs with two NICs are in the other half.
