@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from gateway.core.admission import Snapshot, Usage
-from gateway.core.admission.types import Held, Span, UserUsage
+from gateway.core.admission.types import Held, NodeHold, Span, UserUsage
 from gateway.core.devices.fleet import Fleet
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.jobs.columns import WaitingJobs
@@ -57,6 +57,7 @@ def snapshot_of(scenario: Entry) -> Snapshot:
     """Give the state that a scenario describes."""
     queues = tuple(_queue(each) for each in scenario.get("queues", [{"name": "q"}]))
     running = [_with_count(each) for each in scenario.get("running", ())]
+    fleet = _fleet(scenario.get("nodes", [{"cpu": 1000, "count": 4}]))
     return Snapshot(
         serial=1,
         queues=queues,
@@ -64,7 +65,7 @@ def snapshot_of(scenario: Entry) -> Snapshot:
         flavors=tuple(_flavor(each) for each in scenario.get("flavors", [{"name": "default"}])),
         usage=tuple(_usages(running)),
         waiting=_waiting(scenario["incoming"], [queue.name for queue in queues]),
-        fleet=_fleet(scenario.get("nodes", [{"cpu": 1000, "count": 4}])),
+        fleet=fleet,
         held=tuple(
             Held(queue=each["queue"], user=each.get("user", "ann"), jobs=1, gpus=_gpus(each))
             for each in running
@@ -74,6 +75,9 @@ def snapshot_of(scenario: Entry) -> Snapshot:
             UserUsage(queue=queue, user=user, usage=usage)
             for queue, users in scenario.get("used_lately", {}).items()
             for user, usage in users.items()
+        ),
+        node_holds=tuple(
+            _hold(each, scenario["incoming"], fleet) for each in scenario.get("held", ())
         ),
     )
 
@@ -184,6 +188,16 @@ def _usages(running: list[Entry]) -> Iterator[Usage]:
 
 def _span(entry: Entry) -> Span:
     return Span(queue=entry["queue"], gpus=_gpus(entry), since_us=seconds(entry, "since"))
+
+
+def _hold(entry: Entry, incoming: list[Entry], fleet: Fleet) -> NodeHold:
+    names = [each["name"] for each in incoming]
+    node_ids = [int(fleet.node_id[fleet.names.index(name)]) for name in entry["nodes"]]
+    return NodeHold(
+        flavor=entry.get("flavor", "default"),
+        job_id=names.index(entry["by"]) + 1,
+        node_ids=tuple(sorted(node_ids)),
+    )
 
 
 def _waiting(incoming: list[Entry], queues: list[str]) -> WaitingJobs:
