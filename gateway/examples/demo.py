@@ -61,17 +61,27 @@ def demonstrate(client: Client) -> int:
     title("Who holds what: each GPU beside its NIC")
     show_map(client)
     title("Rank 0 of the first job, as it trains")
-    for line in jobs[0].logs(rank=0, follow=True):
-        CONSOLE.print(f"  {line}", markup=False)
+    show_lines(jobs[0])
     title("All three, to the end")
-    for job in jobs:
-        job.wait(timeout=JOB_SECONDS, polling_interval=0.2)
+    wait_for(jobs)
     show_list([job.view for job in client.jobs.list()], COLUMNS, Format.TABLE)
     title("The map is empty again")
     show_map(client)
     held = [device for device in client.devices.list() if not device.is_free]
     CONSOLE.print(f"\n{NEXT_STEPS}", markup=False)
     return 1 if held else 0
+
+
+def show_lines(job: JobHandle) -> None:
+    """Print what rank 0 of a job writes, until it ends."""
+    for line in job.logs(rank=0, follow=True):
+        CONSOLE.print(f"  {line}", markup=False)
+
+
+def wait_for(jobs: list[JobHandle]) -> None:
+    """Wait until all have succeeded."""
+    for job in jobs:
+        job.wait(timeout=JOB_SECONDS, polling_interval=0.2)
 
 
 def manifest(name: str) -> Path:

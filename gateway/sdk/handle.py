@@ -108,8 +108,7 @@ class JobHandle:
                     raise
             if seen != (self.state, self.reason):
                 seen = (self.state, self.reason)
-                for callback in told:
-                    callback(self)
+                self._tell(told)
             if self._has_reached(wanted):
                 return self
             # After looking, so that a timeout of 0 still finds a job that is done.
@@ -117,6 +116,10 @@ class JobHandle:
             if left is not None and left <= 0:
                 raise self._timed_out(wanted, timeout)
             time.sleep(polling_interval if left is None else min(polling_interval, left))
+
+    def _tell(self, callbacks: Iterable[Callback]) -> None:
+        for callback in callbacks:
+            callback(self)
 
     def _has_reached(self, wanted: frozenset[JobState]) -> bool:
         if self.state in wanted:
@@ -257,13 +260,14 @@ def _states(status: Collection[str]) -> frozenset[JobState]:
     # A plain text is a collection of letters; `wait("succeeded")` means the word.
     names = (status,) if isinstance(status, str) else tuple(status)
     known = tuple(state.value for state in JobState)
-    unknown = [name for name in names if name not in known]
-    if unknown or not names:
-        raise InvalidInput(
-            f"{unknown[0]!r} is no state of a job" if unknown else "no state to wait for",
-            pointer="/status",
-            value=unknown[0] if unknown else None,
-            allowed=known,
-            hint="choose from the allowed states",
-        )
-    return frozenset(JobState(name) for name in names)
+    if not names:
+        raise _no_state("no state to wait for", None, known)
+    for name in names:
+        if name not in known:
+            raise _no_state(f"{name!r} is no state of a job", name, known)
+    return frozenset(map(JobState, names))
+
+
+def _no_state(detail: str, value: str | None, known: tuple[str, ...]) -> InvalidInput:
+    hint = "choose from the allowed states"
+    return InvalidInput(detail, pointer="/status", value=value, allowed=known, hint=hint)

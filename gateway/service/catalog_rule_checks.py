@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from gateway.core.policies.ordering import ORDERING
 from gateway.core.vocabulary import OrderPolicy
 from gateway.errors import InvalidInput
-from gateway.schemas.queue_rules import DatedChangeSpec
+from gateway.schemas.queue_rules import DatedChangeSpec, Quantity
 from gateway.service.catalog import Owner
 
 Pair = tuple[str, str]
+Amounts = tuple[Quantity, Quantity | None]
+"""Nominal quota and lending limit."""
 Place = tuple[int, DatedChangeSpec]
 """A dated change and where the author wrote it."""
 
@@ -50,8 +52,13 @@ def check_changes(spec: Owner, pointer: str) -> None:
             # What a change leaves out stays as the changes before it left it.
             nominal = nominal if change.nominal is None else change.nominal
             lending = lending if change.lending_limit is None else change.lending_limit
-            if lending is not None and int(lending) > int(nominal):
-                raise _lends_too_much(change, (int(nominal), int(lending)), place)
+            _require_owned(change, (nominal, lending), place)
+
+
+def _require_owned(change: DatedChangeSpec, row: Amounts, place: str) -> None:
+    nominal, lending = row
+    if lending is not None and int(lending) > int(nominal):
+        raise _lends_too_much(change, (int(nominal), int(lending)), place)
 
 
 def _by_pair(spec: Owner) -> Iterator[tuple[Pair, list[Place]]]:

@@ -4,7 +4,7 @@ One pass decides from what is remembered, one statement inserts, and only what t
 is looked at again. Nothing here judges a manifest or the fleet.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from gateway.db import jobs as job_rows
@@ -69,10 +69,9 @@ def _insert(
     while waiting:
         taken, over_cap = _take(room, waiting)
         stored = insert_jobs(writer, list(taken.values()))
-        # Nearly always everything is new.
-        is_all = len(stored) == len(taken)
-        left_out = {} if is_all else {i: row for i, row in taken.items() if row.uid not in stored}
-        inserted |= {index: row for index, row in taken.items() if index not in left_out}
+        new = taken if len(stored) == len(taken) else _stored(taken, stored)
+        inserted |= new
+        left_out = {index: taken[index] for index in taken.keys() - new.keys()}
         for index, row in left_out.items():
             room.give_back(row.queue, row.user_name)
             refused[index] = _why_left_out(writer.connection, row)
@@ -80,6 +79,10 @@ def _insert(
         # A job that was there already took nobody's room: those that it kept out try again.
         waiting = {index: waiting[index] for index in over_cap} if left_out else {}
     return inserted, refused
+
+
+def _stored(rows: Mapping[int, NewJob], uids: Container[str]) -> dict[int, NewJob]:
+    return {index: row for index, row in rows.items() if row.uid in uids}
 
 
 def _take(room: Room, rows: Mapping[int, NewJob]) -> tuple[dict[int, NewJob], dict[int, Exception]]:
