@@ -111,22 +111,37 @@ def mark_object_deleted(writer: Writer, attempt_id: int) -> None:
 
 def pods_of(connection: Connection, attempt_id: int) -> Sequence[RowMapping]:
     """Give an attempt's assignments by rank, with the node's name."""
-    statement = (
-        select(assignments, nodes.c.name.label("node"))
-        .join(nodes, nodes.c.id == assignments.c.node_id)
-        .where(assignments.c.attempt_id == attempt_id)
-        .order_by(assignments.c.rank)
-    )
-    return connection.execute(statement).mappings().all()
+    return pods_of_all(connection, [attempt_id]).get(attempt_id, [])
 
 
 def devices_of(connection: Connection, attempt_id: int) -> dict[int, list[RowMapping]]:
     """Give an attempt's devices by assignment id, GPUs before NICs, by ordinal."""
+    return devices_of_all(connection, [attempt_id])
+
+
+def pods_of_all(connection: Connection, attempt_ids: Sequence[int]) -> dict[int, list[RowMapping]]:
+    """Give the assignments of several attempts, each attempt's by rank, with the node's name."""
+    statement = (
+        select(assignments, nodes.c.name.label("node"))
+        .join(nodes, nodes.c.id == assignments.c.node_id)
+        .where(assignments.c.attempt_id.in_(attempt_ids))
+        .order_by(assignments.c.attempt_id, assignments.c.rank)
+    )
+    found: dict[int, list[RowMapping]] = {}
+    for row in connection.execute(statement).mappings():
+        found.setdefault(row["attempt_id"], []).append(row)
+    return found
+
+
+def devices_of_all(
+    connection: Connection, attempt_ids: Sequence[int]
+) -> dict[int, list[RowMapping]]:
+    """Give the devices of several attempts by assignment id, GPUs before NICs, by ordinal."""
     statement = (
         select(devices, device_grants.c.assignment_id)
         .join(device_grants, device_grants.c.device_id == devices.c.id)
         .join(assignments, assignments.c.id == device_grants.c.assignment_id)
-        .where(assignments.c.attempt_id == attempt_id)
+        .where(assignments.c.attempt_id.in_(attempt_ids))
         .order_by(devices.c.kind, devices.c.ordinal)
     )
     found: dict[int, list[RowMapping]] = {}
@@ -135,14 +150,27 @@ def devices_of(connection: Connection, attempt_id: int) -> dict[int, list[RowMap
     return found
 
 
-def store_log_tail(writer: Writer, attempt_id: int, rank: int, lines: str) -> None:
-    """Keep the last lines of one rank, cut to 64 KiB."""
-    dialect = sqlite if writer.is_sqlite else postgresql
-    # The end says why it failed; the beginning is in the cluster's own logs.
-    kept = lines[-MAX_TAIL_BYTES:]
-    statement = dialect.insert(log_tails).values(attempt_id=attempt_id, rank=rank, lines=kept)
+def get_attempts(connection: Connection, attempt_ids: Sequence[int]) -> dict[int, RowMapping]:
+    """Give attempts by their row ids."""
+    statement = select(attempts).where(attempts.c.id.in_(attempt_ids))
+    return {row["id"]: row for row in connection.execute(statement).mappings()}
+
+
+def store_log_tails(writer: Writer, tails: Sequence[tuple[int, int, str]]) -> None:
+    """Keep the last lines of ranks, given as (attempt, rank, lines), each cut to 64 KiB."""
+    if not tails:
+        return
+    table = (sqlite if writer.is_sqlite else postgresql).insert(log_tails)
+    statement = table.on_conflict_do_update(
+        index_elements=["attempt_id", "rank"], set_={"lines": table.excluded.lines}
+    )
     writer.connection.execute(
-        statement.on_conflict_do_update(index_elements=["attempt_id", "rank"], set_={"lines": kept})
+        statement,
+        [
+            # The end says why it failed; the beginning is in the cluster's own logs.
+            {"attempt_id": attempt_id, "rank": rank, "lines": lines[-MAX_TAIL_BYTES:]}
+            for attempt_id, rank, lines in tails
+        ],
     )
 
 

@@ -1,6 +1,6 @@
 """Jobs in the database: inserted once, changed only by compare-and-set on their version."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
@@ -110,6 +110,18 @@ HEAD = tuple(column for column in jobs.c if column.name != "spec")
 def get_job_head(connection: Connection, job_id: int) -> RowMapping | None:
     """Give a job by its row id, without its spec."""
     return _one(connection, select(*HEAD).where(jobs.c.id == job_id))
+
+
+def get_job_heads(connection: Connection, job_ids: Iterable[int]) -> dict[int, RowMapping]:
+    """Give jobs by row id, without their specs; those that are not there are left out."""
+    statement = select(*HEAD).where(jobs.c.id.in_(list(job_ids)))
+    return {row["id"]: row for row in connection.execute(statement).mappings()}
+
+
+def get_specs(connection: Connection, job_ids: Iterable[int]) -> dict[int, Mapping[str, Any]]:
+    """Give what users submitted, in normal form, by job."""
+    statement = select(jobs.c.id, jobs.c.spec).where(jobs.c.id.in_(list(job_ids)))
+    return {row.id: row.spec for row in connection.execute(statement)}
 
 
 def get_spec(connection: Connection, job_id: int) -> Mapping[str, Any]:

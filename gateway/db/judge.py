@@ -7,6 +7,7 @@ attempt. What the planner got wrong surfaces here as GrantConflict, and only tha
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import and_, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
@@ -170,19 +171,22 @@ def _reserve_pod(writer: Writer, attempt_id: int, pod: GrantPod) -> None:
             raise GrantConflict(f"node {pod.node_id} has no {amount} {resource} left")
     assignment_id = int(
         writer.connection.execute(
-            insert(assignments)
-            .values(
-                attempt_id=attempt_id,
-                pod_set=pod.pod_set,
-                pod_index=pod.index,
-                rank=pod.rank,
-                node_id=pod.node_id,
-                amounts=dict(pod.amounts),
-            )
-            .returning(assignments.c.id)
+            insert(assignments).values(assignment_row(attempt_id, pod)).returning(assignments.c.id)
         ).scalar_one()
     )
     _grant_devices(writer, assignment_id, pod)
+
+
+def assignment_row(attempt_id: int, pod: GrantPod) -> dict[str, Any]:
+    """Give the columns of one pod's assignment."""
+    return {
+        "attempt_id": attempt_id,
+        "pod_set": pod.pod_set,
+        "pod_index": pod.index,
+        "rank": pod.rank,
+        "node_id": pod.node_id,
+        "amounts": dict(pod.amounts),
+    }
 
 
 def _lock_usable_node(writer: Writer, node_id: int) -> None:

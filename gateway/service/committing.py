@@ -14,11 +14,12 @@ from gateway.core.admission.types import NodeHold
 from gateway.core.jobs.request import RequestClass
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Row, Writer
-from gateway.db.events import NewEvent, append_event
+from gateway.db.events import NewEvent, append_event, append_events
 from gateway.db.judge import Grant, GrantConflict, reserve
 from gateway.db.leases import require_epoch
 from gateway.db.node_holds import store_node_holds
 from gateway.db.reasons import all_queue_holds, replace_queue_holds, store_class_holds
+from gateway.db.reserving import reserve_all
 from gateway.db.state import read_generation
 from gateway.db.usage import UsageNote, note_usage
 from gateway.errors import StaleVersion
@@ -100,12 +101,36 @@ class Commit:
         if not self._guard(writer):
             return 0
         at_us = self.gateway.clock.now_us()
-        tried = [self._reserve(writer, admit, at_us) for admit in batch]
-        done = [note for note in tried if note is not None]
+        done = self._reserve_together(writer, batch, at_us)
+        if done is None:
+            # Each by itself, so that only the gang at fault is dropped.
+            tried = [self._reserve(writer, admit, at_us) for admit in batch]
+            done = [note for note in tried if note is not None]
         # After the whole batch: a user's row is written once, and locked for a short time.
         entries = [note for note in done if note.amount]
         note_usage(writer, entries, at_us, self.view.usage.half_life_us)
         return len(done)
+
+    def _reserve_together(
+        self, writer: Writer, batch: Sequence[Admit], at_us: int
+    ) -> list[UsageNote] | None:
+        """Reserve a whole batch in few statements; None when one of it cannot be."""
+        jobs = job_rows.get_job_heads(writer.connection, [each.job_id for each in batch])
+        try:
+            grants = [self._grant(each, jobs[each.job_id], at_us) for each in batch]
+            users = {job_id: job["user_name"] for job_id, job in jobs.items()}
+            with writer.savepoint():
+                reserve_all(writer, grants, users)
+                told = [_reserved_event(each, jobs[each.job_id], at_us) for each in batch]
+                append_events(writer, told)
+                # Tests kill the process here, between the rows and their commit.
+                reach("in_reserve")
+        except (StaleVersion, GrantConflict, *POISON):
+            return None
+        return [
+            UsageNote(admit.queue, users[admit.job_id], grant.usage_entry)
+            for admit, grant in zip(batch, grants, strict=True)
+        ]
 
     def _reserve(self, writer: Writer, admit: Admit, at_us: int) -> UsageNote | None:
         """Give what a gang counts for its user from now on; None when it was not reserved."""

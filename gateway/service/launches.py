@@ -1,14 +1,17 @@
-"""The work on live attempts: each with its job and its Launch, read from the database."""
+"""The work on live attempts: each with its job and its Launch, read for many of them at once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
 from gateway.backends.base import Launch, ObjectRef, PlannedDevice, PlannedPod
-from gateway.core.vocabulary import DeviceKind
+from gateway.core.vocabulary import AttemptPhase, DeviceKind, JobState
 from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Connection, Row
 from gateway.service.context import Gateway
+from gateway.service.quarantine import POISON, guarded
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,37 @@ class Work:
     """Without its spec."""
     attempt: Row
     launch: Launch
+
+    @property
+    def attempt_id(self) -> int:
+        """Row id of the attempt."""
+        return int(self.attempt["id"])
+
+    @property
+    def job_id(self) -> int:
+        """Row id of the job."""
+        return int(self.job["id"])
+
+    @property
+    def state(self) -> JobState:
+        """State of the job."""
+        return JobState(self.job["state"])
+
+    @property
+    def phase(self) -> AttemptPhase:
+        """Phase of the attempt."""
+        return AttemptPhase(self.attempt["phase"])
+
+
+class Facts(NamedTuple):
+    """What launches are made of, read for many attempts at once."""
+
+    pods: Mapping[int, Sequence[Row]]
+    """By attempt."""
+    devices: Mapping[int, Sequence[Row]]
+    """By assignment."""
+    specs: Mapping[int, Mapping[str, Any]]
+    """By job."""
 
 
 def live_work(gateway: Gateway) -> list[tuple[Row, Row]]:
@@ -34,24 +68,61 @@ def _forget_ended(gateway: Gateway, live: Iterable[int]) -> None:
         gateway.launches.pop(attempt_id, None)
 
 
+def load_all(gateway: Gateway, pairs: Iterable[tuple[Row, Row]]) -> list[Work]:
+    """Give the work on attempts; what each launches is built once, as it never changes.
+
+    A job whose rows make no sense is set aside and left out.
+    """
+    wanted = list(pairs)
+    _remember_all(gateway, [pair for pair in wanted if pair[1]["id"] not in gateway.launches])
+    known = gateway.launches
+    return [Work(*pair, known[pair[1]["id"]]) for pair in wanted if pair[1]["id"] in known]
+
+
+def _remember_all(gateway: Gateway, pairs: Sequence[tuple[Row, Row]]) -> None:
+    try:
+        _remember(gateway, pairs)
+    except POISON:
+        # Each by itself, so that only the job at fault is set aside.
+        for pair in pairs:
+            guarded(gateway, pair[0], partial(_remember, gateway, [pair]))
+
+
+def _remember(gateway: Gateway, pairs: Sequence[tuple[Row, Row]]) -> bool:
+    if not pairs:
+        return False
+    with gateway.database.read() as connection:
+        facts = read_facts(connection, pairs)
+    for job, attempt in pairs:
+        gateway.launches[attempt["id"]] = launch_of(job, attempt, facts)
+    return True
+
+
 def load(gateway: Gateway, job: Row, attempt: Row) -> Work:
-    """Give the work on an attempt; what it launches is built once, as it never changes."""
-    launch = gateway.launches.get(attempt["id"])
-    if launch is None:
-        with gateway.database.read() as connection:
-            launch = launch_of(connection, job, attempt)
-        gateway.launches[attempt["id"]] = launch
-    return Work(job, attempt, launch)
+    """Give the work on one attempt; raises LookupError where its rows make no sense."""
+    if attempt["id"] not in gateway.launches:
+        _remember(gateway, [(job, attempt)])
+    return Work(job, attempt, gateway.launches[attempt["id"]])
 
 
-def launch_of(connection: Connection, job: Row, attempt: Row) -> Launch:
+def read_facts(connection: Connection, pairs: Sequence[tuple[Row, Row]]) -> Facts:
+    """Read what the launches of these attempts are made of."""
+    attempt_ids = [attempt["id"] for _, attempt in pairs]
+    return Facts(
+        attempt_rows.pods_of_all(connection, attempt_ids),
+        attempt_rows.devices_of_all(connection, attempt_ids),
+        job_rows.get_specs(connection, [job["id"] for job, _ in pairs]),
+    )
+
+
+def launch_of(job: Row, attempt: Row, facts: Facts) -> Launch:
     """Give everything a back end needs to launch this attempt; equal for every retry of it.
 
     Raises:
         LookupError: what is reserved is not what the job asked for.
     """
-    held = attempt_rows.devices_of(connection, attempt["id"])
-    pods = attempt_rows.pods_of(connection, attempt["id"])
+    pods = facts.pods.get(attempt["id"], [])
+    held = {pod["id"]: facts.devices.get(pod["id"], []) for pod in pods}
     reserved = (len(pods), sum(map(len, held.values())))
     if reserved != (job["pods"], job["gpus"] + job["rdma"]):
         raise LookupError(f"{reserved[0]} pods with {reserved[1]} devices are reserved")
@@ -62,9 +133,26 @@ def launch_of(connection: Connection, job: Row, attempt: Row) -> Launch:
         object_name=attempt["object_name"],
         epoch=attempt["epoch"],
         spec_digest=job["spec_digest"],
-        manifest=job_rows.get_spec(connection, job["id"])["manifest"],
-        pods=tuple(_pod(pod, held.get(pod["id"], [])) for pod in pods),
+        manifest=facts.specs[job["id"]]["manifest"],
+        pods=tuple(_pod(pod, held[pod["id"]]) for pod in pods),
     )
+
+
+def reread(gateway: Gateway, works: Sequence[Work]) -> list[Work]:
+    """Give the same work with its rows as they are now."""
+    with gateway.database.read() as connection:
+        jobs = job_rows.get_job_heads(connection, map(_job_id, works))
+        attempts = attempt_rows.get_attempts(connection, list(map(_attempt_id, works)))
+    # Nobody deletes a job or an attempt while it is live.
+    return [Work(jobs[each.job_id], attempts[each.attempt_id], each.launch) for each in works]
+
+
+def _job_id(work: Work) -> int:
+    return work.job_id
+
+
+def _attempt_id(work: Work) -> int:
+    return work.attempt_id
 
 
 def ref_of(job: Row, attempt: Row) -> ObjectRef:
@@ -74,7 +162,7 @@ def ref_of(job: Row, attempt: Row) -> ObjectRef:
     )
 
 
-def _pod(pod: Row, held: list[Row]) -> PlannedPod:
+def _pod(pod: Row, held: Sequence[Row]) -> PlannedPod:
     return PlannedPod(
         pod_set=pod["pod_set"],
         index=pod["pod_index"],

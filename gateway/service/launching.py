@@ -2,13 +2,15 @@
 
 intended -> (find or create) created -> held_in_cluster -> unsuspended -> open. Killed at any
 point, the next pass goes on from the stored step: a create meets its own object, the other calls
-are idempotent.
+are idempotent. Many gangs take each step together, so that they share its transaction; what fails
+for one of them holds up none of the others.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from itertools import filterfalse
+from typing import Final, NamedTuple
 
 from gateway.backends.base import ForeignObject, ObjectRef
 from gateway.core.vocabulary import (
@@ -22,32 +24,31 @@ from gateway.core.vocabulary import (
 from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Row, Writer
-from gateway.db.leases import require_epoch
-from gateway.errors import ClusterRejected, ClusterUnreachable, Overloaded, StaleVersion
-from gateway.service.changes import Change, Stop, apply_change, begin_stop
+from gateway.errors import ClusterRejected, ClusterUnreachable, Overloaded
+from gateway.service.changes import Change, Stop, begin_stop
 from gateway.service.context import SYSTEM_ACTOR, Gateway
 from gateway.service.crash_points import reach
-from gateway.service.launches import Work, live_work, load, ref_of
+from gateway.service.launches import Work, live_work, load_all, ref_of
+from gateway.service.moves import MOST_TOGETHER, Move, guard, store_moves
 from gateway.service.quarantine import guarded
 
 MAX_PAUSE_SECONDS = 60
 MOST_OUTAGES = 3
 """Calls in a row that may fail before a pass asks whether the cluster answers at all."""
+INTENT_SECONDS = 5
+"""How long after its intent was stored a create may still be sent; a later one is intended anew."""
 LAUNCH_STATES = frozenset({JobState.RESERVED, JobState.LAUNCHING})
 
 
 def launch_due(gateway: Gateway) -> int:
     """Bring every attempt that is on its way one or more steps further; gives how many moved."""
-    moved = outages = 0
-    for job, attempt in live_work(gateway):
-        # Each call to a dead cluster costs its timeout, and the lease goes on running down.
-        if is_cut_off(gateway, outages) or not may_call(gateway):
+    due = [pair for pair in live_work(gateway) if _is_due(gateway, *pair)]
+    steps = _Steps(gateway)
+    for start in range(0, len(due), MOST_TOGETHER):
+        if steps.is_over():
             break
-        if _is_due(gateway, job, attempt):
-            steps = _Steps(gateway)
-            moved += guarded(gateway, job, partial(steps.take, job, attempt))
-            outages = outages + 1 if steps.met_outage else 0
-    return moved
+        steps.take(due[start : start + MOST_TOGETHER])
+    return len(steps.moved)
 
 
 def may_call(gateway: Gateway) -> bool:
@@ -68,75 +69,109 @@ def _is_due(gateway: Gateway, job: Row, attempt: Row) -> bool:
     )
 
 
+class _Stage(NamedTuple):
+    """One step, which everybody who is in its phase takes before anybody takes the next."""
+
+    phase: AttemptPhase
+    call: "Callable[[_Steps, Work], Move | None]"
+    """Talks to the cluster; None when there is nothing to store before the next pass."""
+    stored: str
+    """Crash point behind the transaction."""
+
+
 @dataclass(slots=True)
 class _Steps:
-    """The steps of one launch in one pass."""
+    """The steps of all launches in one pass."""
 
     gateway: Gateway
-    met_outage: bool = False
+    moved: set[int] = field(default_factory=set)
+    """Attempts that made a step."""
+    _outages: int = 0
+    _is_cut_off: bool = False
 
-    def take(self, job: Row, attempt: Row) -> bool:
-        """Take the next steps, as far as they go now; True when one was made."""
-        work: Work | None = load(self.gateway, job, attempt)
-        has_moved = False
-        while work is not None and may_call(self.gateway):
-            current = work
-            try:
-                work = self._step(current)
-            # Never adopted and never deleted: it may be somebody's training.
-            except ForeignObject as error:
-                return self._give_up(current, EndReason.FOREIGN_OBJECT, error.detail)
-            except ClusterRejected as error:
-                return self._give_up(current, EndReason.REJECTED_BY_CLUSTER, error.detail)
-            # The devices stay held: whether the call arrived is not known.
-            except (ClusterUnreachable, Overloaded) as error:
-                self._pause(current, error)
-                return has_moved
-            has_moved |= work is not None
-        return has_moved
+    def is_over(self) -> bool:
+        """Whether no more calls are made in this pass."""
+        # Each call to a dead cluster costs its timeout, and the lease goes on running down.
+        self._is_cut_off = self._is_cut_off or is_cut_off(self.gateway, self._outages)
+        return self._is_cut_off or not may_call(self.gateway)
 
-    def _step(self, work: Work) -> Work | None:
-        """Take one step; None when there is nothing to do before the next pass."""
-        steps: Mapping[AttemptPhase, Callable[[Work], Work | None]] = {
-            AttemptPhase.INTENDED: self._create,
-            AttemptPhase.CREATED: self._hold,
-            AttemptPhase.HELD_IN_CLUSTER: self._unsuspend,
-            AttemptPhase.UNSUSPENDED: self._open,
-        }
-        step = steps.get(AttemptPhase(work.attempt["phase"]))
-        return step(work) if step else None
+    def take(self, pairs: Sequence[tuple[Row, Row]]) -> None:
+        """Take the next steps of a batch, as far as they go now."""
+        works = load_all(self.gateway, pairs)
+        for stage in _STAGES:
+            works = self._through(stage, works)
 
-    def _create(self, work: Work) -> Work | None:
-        """Find what an earlier try made, or store that a create is sent and send it."""
-        ref = None
+    def _through(self, stage: _Stage, works: Sequence[Work]) -> list[Work]:
+        """Give those that may go on: who is in another phase, and who made this step."""
+        is_here = partial(_is_in, stage.phase)
+        moves = list(filter(None, map(partial(self._call, stage), filter(is_here, works))))
+        return [*filterfalse(is_here, works), *self._stored(stage, moves)]
+
+    def _stored(self, stage: _Stage, moves: Sequence[Move]) -> list[Work]:
+        """Store a step of several; gives those that may go on."""
+        if not moves:
+            return []
+        made = store_moves(self.gateway, moves)
+        reach(stage.stored)
+        self.moved.update(each.attempt_id for each in made)
+        # Whoever was stopped meanwhile takes care of what was made so far; nothing more is sent.
+        return list(filter(_is_launching, made))
+
+    def _call(self, stage: _Stage, work: Work) -> Move | None:
+        """Make one gang's call, unless the pass is over."""
+        found: list[Move] = []
+        if not self.is_over():
+            guarded(self.gateway, work.job, partial(self._try, stage, work, found))
+        return found[0] if found else None
+
+    def _try(self, stage: _Stage, work: Work, found: list[Move]) -> bool:
+        """Make one gang's call; what it meets ends or puts off that gang alone."""
+        try:
+            move = stage.call(self, work)
+            found += [move] if move is not None else []
+            self._outages = 0
+        # Never adopted and never deleted: it may be somebody's training.
+        except ForeignObject as error:
+            self._give_up(work, EndReason.FOREIGN_OBJECT, error.detail)
+        except ClusterRejected as error:
+            self._give_up(work, EndReason.REJECTED_BY_CLUSTER, error.detail)
+        # The devices stay held: whether the call arrived is not known.
+        except (ClusterUnreachable, Overloaded) as error:
+            self._outages += 1
+            self._pause(work, error)
+        return True
+
+    def intend(self, work: Work) -> Move:
+        """Find what an earlier try made, or store that a create is about to be sent."""
         # A create was sent before, and its answer was lost or never stored.
         if work.attempt["sent_us"] is not None:
             ref = self.gateway.backend.find(work.launch)
-        if ref is None:
-            # The intent before the call: a crash in between leaves something to look for.
-            sent = self._record(work, {"sent_us": self.gateway.clock.now_us()})
-            reach("after_intent")
-            if not may_call(self.gateway):
-                return None
-            work, ref = sent, self.gateway.backend.create(work.launch)
-            reach("after_create")
-        values = {"phase": AttemptPhase.CREATED, "object_uid": ref.uid, "launch_failures": 0}
-        recorded = self._record(work, values)
-        reach("after_record")
-        return recorded
+            if ref is not None:
+                return _created(work, ref)
+        # The intent before the call: a crash in between leaves something to look for.
+        return Move(work=work, attempt={"sent_us": self.gateway.clock.now_us()})
 
-    def _hold(self, work: Work) -> Work:
+    def create(self, work: Work) -> Move | None:
+        """Send the create, unless its intent has grown old behind slow calls for others."""
+        age_us = self.gateway.clock.now_us() - work.attempt["sent_us"]
+        if age_us > INTENT_SECONDS * 1_000_000:
+            return None
+        ref = self.gateway.backend.create(work.launch)
+        reach("after_create")
+        return _created(work, ref)
+
+    def hold(self, work: Work) -> Move:
+        """Hold the devices in the cluster."""
         self.gateway.backend.hold(work.launch, ref_of(work.job, work.attempt))
         reach("after_hold")
-        held = self._record(work, {"phase": AttemptPhase.HELD_IN_CLUSTER})
-        reach("after_hold_recorded")
-        return held
+        return Move(work=work, attempt={"phase": AttemptPhase.HELD_IN_CLUSTER})
 
-    def _unsuspend(self, work: Work) -> Work | None:
+    def unsuspend(self, work: Work) -> Move | None:
         """Make sure that the object is still ours, then start it."""
         ref = ref_of(work.job, work.attempt)
         # Unsuspending by name would start an object that somebody put in its place.
-        if not self._is_there(work, ref):
+        seen = self.gateway.backend.observe(work.launch, ref)
+        if not seen.exists or seen.uid != ref.uid:
             words = "the object was deleted by somebody else before it started"
             self._give_up(work, EndReason.DELETED_EXTERNALLY, words)
             return None
@@ -145,62 +180,17 @@ class _Steps:
         # May be sent twice after a crash; the cluster takes the second for done.
         self.gateway.backend.unsuspend(work.launch, ref)
         reach("after_unsuspend")
-        self.gateway.database.run_write(partial(self._store_unsuspended, work))
-        reach("after_unsuspend_recorded")
-        return self._reread(work)
+        return _unsuspended(work, self.gateway.clock.now_us())
 
-    def _is_there(self, work: Work, ref: ObjectRef) -> bool:
-        seen = self.gateway.backend.observe(work.launch, ref)
-        return seen.exists and seen.uid == ref.uid
-
-    def _store_unsuspended(self, work: Work, writer: Writer) -> None:
-        at_us = self.gateway.clock.now_us()
-        guard(self.gateway, writer)
-        values = {
-            "phase": AttemptPhase.UNSUSPENDED,
-            "launched_us": at_us,
-            "launch_failures": 0,
-        }
-        attempt_rows.change_attempt(writer, work.attempt, values)
-        change = Change(
-            event=JobEvent.UNSUSPEND,
-            actor=SYSTEM_ACTOR,
-            at_us=at_us,
-            kind="launching",
-            detail=work.attempt["object_name"],
-            values={"reason": None, "message": ""},
-        )
-        apply_change(writer, work.job, change)
-
-    def _open(self, work: Work) -> Work | None:
+    def open(self, work: Work) -> Move | None:
+        """Let the gang's pods onto their nodes, once all of them are there."""
         ref = ref_of(work.job, work.attempt)
         if not self.gateway.backend.open_gates(work.launch, ref):
             return None
         reach("after_open")
-        recorded = self._record(work, {"phase": AttemptPhase.OPEN, "launch_failures": 0})
-        reach("after_open_recorded")
-        return recorded
+        return Move(work=work, attempt={"phase": AttemptPhase.OPEN, "launch_failures": 0})
 
-    def _record(self, work: Work, values: Mapping[str, Any]) -> Work:
-        """Store a step. Raises StaleVersion when the job was stopped meanwhile; the step stays."""
-
-        def store(writer: Writer) -> None:
-            guard(self.gateway, writer)
-            attempt_rows.change_attempt(writer, work.attempt, values)
-
-        self.gateway.database.run_write(store)
-        return self._reread(work)
-
-    def _reread(self, work: Work) -> Work:
-        with self.gateway.database.read() as connection:
-            job = job_rows.get_job_head(connection, work.job["id"])
-            attempt = attempt_rows.get_attempt(connection, work.attempt["id"])
-        if job is None or attempt is None or JobState(job["state"]) not in LAUNCH_STATES:
-            # Whoever stopped it takes care of what was made so far; here nothing more may be sent.
-            raise StaleVersion("the job was stopped meanwhile")
-        return Work(job, attempt, work.launch)
-
-    def _give_up(self, work: Work, reason: EndReason, message: str) -> bool:
+    def _give_up(self, work: Work, reason: EndReason, message: str) -> None:
         """End the attempt for good: the cluster will not take it."""
         stop = Stop(
             outcome=StopOutcome.FAILED,
@@ -217,11 +207,10 @@ class _Steps:
                 begin_stop(writer, job, stop)
 
         self.gateway.database.run_write(store)
-        return True
+        self.moved.add(work.attempt_id)
 
     def _pause(self, work: Work, error: ClusterUnreachable | Overloaded) -> None:
         """Wait a little longer after each failure; the job stays reserved and says why."""
-        self.met_outage = True
         failures = work.attempt["launch_failures"] + 1
         # 2, 4, 8 ... 60 seconds: a cluster that comes back is not met by all attempts at once.
         pause_us = min(MAX_PAUSE_SECONDS, 2**failures) * 1_000_000
@@ -238,6 +227,36 @@ class _Steps:
         self.gateway.database.run_write(store)
 
 
-def guard(gateway: Gateway, writer: Writer) -> None:
-    """Make sure that this process leads, until the transaction ends; raises StaleLeader."""
-    require_epoch(writer, gateway.leadership.epoch or -1)
+def _is_in(phase: AttemptPhase, work: Work) -> bool:
+    return work.phase is phase
+
+
+def _is_launching(work: Work) -> bool:
+    return work.state in LAUNCH_STATES
+
+
+def _created(work: Work, ref: ObjectRef) -> Move:
+    values = {"phase": AttemptPhase.CREATED, "object_uid": ref.uid, "launch_failures": 0}
+    return Move(work=work, attempt=values)
+
+
+def _unsuspended(work: Work, at_us: int) -> Move:
+    values = {"phase": AttemptPhase.UNSUSPENDED, "launched_us": at_us, "launch_failures": 0}
+    change = Change(
+        event=JobEvent.UNSUSPEND,
+        actor=SYSTEM_ACTOR,
+        at_us=at_us,
+        kind="launching",
+        detail=work.attempt["object_name"],
+        values={"reason": None, "message": ""},
+    )
+    return Move(work=work, attempt=values, change=change)
+
+
+_STAGES: Final = (
+    _Stage(AttemptPhase.INTENDED, _Steps.intend, "after_intent"),
+    _Stage(AttemptPhase.INTENDED, _Steps.create, "after_record"),
+    _Stage(AttemptPhase.CREATED, _Steps.hold, "after_hold_recorded"),
+    _Stage(AttemptPhase.HELD_IN_CLUSTER, _Steps.unsuspend, "after_unsuspend_recorded"),
+    _Stage(AttemptPhase.UNSUSPENDED, _Steps.open, "after_open_recorded"),
+)

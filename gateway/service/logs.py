@@ -8,7 +8,7 @@ from gateway.db import attempts as attempt_rows
 from gateway.errors import NotFound
 from gateway.service.context import Caller, Gateway
 from gateway.service.jobs import choose_attempt, find_visible
-from gateway.service.launches import launch_of
+from gateway.service.launches import launch_of, read_facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ def job_logs(gateway: Gateway, caller: Caller, job_id: str, options: LogOptions)
                 f"{job['name']} has not started: it is {job['state']}",
                 hint=f"ask why: gateway explain {job['uid']}",
             )
-        launch = launch_of(connection, job, attempt)
+        launch = launch_of(job, attempt, read_facts(connection, [(job, attempt)]))
         kept = attempt_rows.read_log_tail(connection, attempt["id"], options.rank)
     _require_rank(options.rank, len(launch.pods))
     # While it stops the pods may still write, so the stored tail is only the end of an ended one.

@@ -1,103 +1,144 @@
 """Turns what is seen of live gangs into events: ready, ended, vanished, too late, gone."""
 
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, filterfalse
+from typing import TypeVar
 
 import structlog
 
-from gateway.backends.base import Observation
 from gateway.core.vocabulary import AttemptPhase, EndReason, JobEvent, JobState
-from gateway.db import attempts as attempt_rows
 from gateway.db.engine import Row, Writer
 from gateway.db.overdue import overdue_waiting
 from gateway.errors import ClusterRejected, ClusterUnreachable
-from gateway.service.changes import Change, Stop, apply_change, begin_stop
+from gateway.service.changes import Change, Stop, apply_change, stop_change
 from gateway.service.context import SYSTEM_ACTOR, Gateway
 from gateway.service.crash_points import reach
-from gateway.service.launches import Work, live_work, load, ref_of
-from gateway.service.launching import guard, is_cut_off, may_call
+from gateway.service.launches import Work, live_work, load_all, ref_of
+from gateway.service.launching import is_cut_off, may_call
+from gateway.service.moves import MOST_TOGETHER, Move, guard, store_moves
 from gateway.service.quarantine import guarded
-from gateway.service.stopping import finish_stop
+from gateway.service.stopping import leaving, settle_stops
 from gateway.service.verdicts import Verdict, ending, has_closed_gate, is_ready, overdue
 
+Result = TypeVar("Result")
 log = structlog.get_logger()
-STARTED_STATES = frozenset({JobState.LAUNCHING, JobState.RUNNING})
+WATCHED_STATES = frozenset({JobState.LAUNCHING, JobState.RUNNING, JobState.STOPPING})
 MOST_TIMEOUTS = 500
 
 
 def reconcile_due(gateway: Gateway) -> int:
     """Look at every live gang once; gives how many changed state."""
     # First, because it needs no cluster and would not be reached while one is down.
-    changed, outages = expire_waiting(gateway), 0
-    for job, attempt in live_work(gateway):
-        if is_cut_off(gateway, outages) or not may_call(gateway):
+    changed = expire_waiting(gateway)
+    live, looks = live_work(gateway), _Looks(gateway)
+    for start in range(0, len(live), MOST_TOGETHER):
+        if looks.is_over():
             break
-        try:
-            changed += guarded(gateway, job, partial(_look, gateway, job, attempt))
-            outages = 0
-        except ClusterUnreachable:
-            outages += 1  # what is held stays held until the cluster answers
-        except ClusterRejected as error:
-            log.warning("look_refused", job_id=job["uid"], detail=error.detail)
+        looks.take(live[start : start + MOST_TOGETHER])
+    changed += len(looks.changed)
     if changed:
         gateway.wake.set()
     return changed
 
 
-def _look(gateway: Gateway, job: Row, attempt: Row) -> bool:
-    state = JobState(job["state"])
-    if state is JobState.STOPPING:
-        return finish_stop(gateway, load(gateway, job, attempt))
-    if state in STARTED_STATES:
-        return watch(gateway, load(gateway, job, attempt))
-    return False
+@dataclass(slots=True)
+class _Looks:
+    """The looks at all live gangs in one pass."""
+
+    gateway: Gateway
+    changed: set[int] = field(default_factory=set)
+    """Attempts whose job changed state."""
+    _outages: int = 0
+
+    def is_over(self) -> bool:
+        """Whether no more calls are made in this pass."""
+        return is_cut_off(self.gateway, self._outages) or not may_call(self.gateway)
+
+    def take(self, pairs: Sequence[tuple[Row, Row]]) -> None:
+        """Look at a batch; what ended is freed at once where its pods are gone."""
+        works = list(filter(_is_watched, load_all(self.gateway, pairs)))
+        ended = self._stored(self._looked(watch, filterfalse(_is_stopping, works)))
+        # With those that ended just now: nobody waits for the next pass to get their devices.
+        stopping = filter(_is_stopping, [*works, *ended])
+        self.changed |= settle_stops(self.gateway, self._looked(leaving, stopping))
+
+    def _looked(
+        self, look: Callable[[Gateway, Work], Result | None], works: Iterable[Work]
+    ) -> list[Result]:
+        """Look at gangs one by one; gives what is to be stored of them."""
+        return list(chain.from_iterable(map(partial(self._guarded, look), works)))
+
+    def _stored(self, moves: Sequence[Move]) -> list[Work]:
+        stored = store_moves(self.gateway, moves)
+        if stored:
+            reach("after_running")
+            reach("after_stop_recorded")
+        self.changed.update(each.attempt_id for each in stored)
+        return stored
+
+    def _guarded(self, look: Callable[[Gateway, Work], Result | None], work: Work) -> list[Result]:
+        """Look at one gang; gives what is to be stored of it, if anything."""
+        if self.is_over():
+            return []
+        found: list[Result] = []
+
+        def call() -> bool:
+            result = look(self.gateway, work)
+            found.extend([result] if result is not None else [])
+            return True
+
+        try:
+            guarded(self.gateway, work.job, call)
+            self._outages = 0
+        except ClusterUnreachable:
+            self._outages += 1  # what is held stays held until the cluster answers
+        except ClusterRejected as error:
+            log.warning("look_refused", job_id=work.job["uid"], detail=error.detail)
+        return found
 
 
-def watch(gateway: Gateway, work: Work) -> bool:
-    """Look at one started gang; True when its state changed."""
+def _is_watched(work: Work) -> bool:
+    return work.state in WATCHED_STATES
+
+
+def _is_stopping(work: Work) -> bool:
+    return work.state is JobState.STOPPING
+
+
+def watch(gateway: Gateway, work: Work) -> Move | None:
+    """Look at one started gang; gives the step that its job takes."""
     seen = gateway.backend.observe(work.launch, ref_of(work.job, work.attempt))
     # What was seen comes before what the clock says: a gang that just succeeded is not late.
     verdict = ending(seen, gateway.settings.max_pod_restarts) or overdue(
         work.job, work.attempt, gateway.clock.now_us()
     )
     if verdict is not None:
-        _store_end(gateway, work, verdict)
-        reach("after_stop_recorded")
-        return True
-    return work.attempt["phase"] == AttemptPhase.OPEN and _advance(gateway, work, seen)
-
-
-def _advance(gateway: Gateway, work: Work, seen: Observation) -> bool:
-    """Do what a gang that was opened needs; True when it is running from now on."""
+        return Move(work=work, change=_end(verdict, gateway.clock.now_us()))
+    if work.attempt["phase"] != AttemptPhase.OPEN:
+        return None
     if has_closed_gate(seen) and may_call(gateway):
         # A re-created replica; it gets its old place, alone.
         gateway.backend.open_gates(work.launch, ref_of(work.job, work.attempt))
     if work.job["state"] == JobState.LAUNCHING and is_ready(work.launch, seen):
-        _store_running(gateway, work)
-        reach("after_running")
-        return True
-    return False
+        return _running(work, gateway.clock.now_us())
+    return None
 
 
-def _store_end(gateway: Gateway, work: Work, verdict: Verdict) -> None:
+def _end(verdict: Verdict, at_us: int) -> Change:
     stop = Stop(
         outcome=verdict.outcome,
         end_reason=verdict.reason,
         actor=SYSTEM_ACTOR,
-        at_us=gateway.clock.now_us(),
+        at_us=at_us,
         message=verdict.message,
         exit_code=verdict.exit_code,
     )
-
-    def store(writer: Writer) -> None:
-        # A former leader may have seen this late; only the present one may write it.
-        guard(gateway, writer)
-        begin_stop(writer, work.job, stop)
-
-    gateway.database.run_write(store)
+    return stop_change(stop)
 
 
-def _store_running(gateway: Gateway, work: Work) -> None:
-    at_us = gateway.clock.now_us()
+def _running(work: Work, at_us: int) -> Move:
     change = Change(
         event=JobEvent.READY,
         actor=SYSTEM_ACTOR,
@@ -106,13 +147,7 @@ def _store_running(gateway: Gateway, work: Work) -> None:
         detail=f"all {len(work.launch.pods)} pods are ready",
         values={"started_us": at_us},
     )
-
-    def store(writer: Writer) -> None:
-        guard(gateway, writer)
-        apply_change(writer, work.job, change)
-        attempt_rows.change_attempt(writer, work.attempt, {"started_us": at_us})
-
-    gateway.database.run_write(store)
+    return Move(work=work, attempt={"started_us": at_us}, change=change)
 
 
 def expire_waiting(gateway: Gateway) -> int:

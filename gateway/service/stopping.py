@@ -1,5 +1,9 @@
 """Ends attempts: stops what runs, waits until it is gone, frees the devices, tidies up later."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
 import structlog
 
 from gateway.backends.base import ForeignObject, ObjectOutcome, ObjectRef
@@ -8,11 +12,12 @@ from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Row, Writer
 from gateway.errors import ClusterRejected, ClusterUnreachable, GatewayError
-from gateway.service.changes import settle
+from gateway.service.changes import settle_all
 from gateway.service.context import SYSTEM_ACTOR, Gateway
 from gateway.service.crash_points import reach
 from gateway.service.launches import Work, load, ref_of
-from gateway.service.launching import guard, may_call
+from gateway.service.launching import INTENT_SECONDS, may_call
+from gateway.service.moves import guard, store_or_blame
 from gateway.service.quarantine import POISON
 from gateway.service.user_usage import settle_usage
 
@@ -27,28 +32,76 @@ MOST_TAILS = 64
 REFUSALS = frozenset({EndReason.REJECTED_BY_CLUSTER.value, EndReason.FOREIGN_OBJECT.value})
 
 
-def finish_stop(gateway: Gateway, work: Work) -> bool:
-    """Bring one stopping attempt nearer to its end; True once its devices are free.
+class Leaving(NamedTuple):
+    """An attempt of which nothing can use a device any more, with its last lines."""
+
+    work: Work
+    tails: Mapping[int, str]
+    """By rank."""
+
+
+def leaving(gateway: Gateway, work: Work) -> Leaving | None:
+    """Bring one stopping attempt nearer to its end; gives it once its devices may be freed.
 
     Raises:
         ClusterUnreachable: nothing is known, so nothing is freed.
     """
     if work.attempt["sent_us"] is None:
-        _settle(gateway, work)  # nothing was ever sent to the cluster
-        return True
+        return Leaving(work, {})  # nothing was ever sent to the cluster
     ref = _object_of(gateway, work)
     if ref is None:
         # Freed now, the devices could be granted again and then be used by a late object.
-        if _may_still_appear(gateway, work):
-            return False
-    else:
-        _keep_log_tails(gateway, work)
-        if not _is_gone(gateway, work, ref):
-            return False
-        # Whatever was written while it stopped is often the reason why.
-        _keep_log_tails(gateway, work, again=True)
-    _settle(gateway, work)
-    return True
+        return None if _may_still_appear(gateway, work) else Leaving(work, {})
+    if not _is_gone(gateway, work, ref):
+        return None
+    # Whatever was written while it stopped is often the reason why.
+    return Leaving(work, _log_tails(gateway, work))
+
+
+def _is_gone(gateway: Gateway, work: Work, ref: ObjectRef) -> bool:
+    """Whether nothing of it can use a device any more; stops it where need be."""
+    seen = gateway.backend.observe(work.launch, ref)
+    has_ended = not seen.exists or seen.outcome is not ObjectOutcome.UNDECIDED
+    # An object that is gone says nothing of its pods; they may outlive it by their grace period.
+    if has_ended and seen.are_pods_gone:
+        return True
+    _keep_first_tails(gateway, work)
+    return _is_stopped(gateway, work, ref, has_ended=has_ended)
+
+
+def settle_stops(gateway: Gateway, leavings: Sequence[Leaving]) -> set[int]:
+    """Free the devices of many at once and let their outcomes take effect; gives the attempts."""
+
+    def store(some: Sequence[Leaving]) -> None:
+        reach("before_free")
+        gateway.database.run_write(partial(_settle, gateway, some))
+        reach("after_free")
+
+    done = store_or_blame(gateway, store, [(each.work, each) for each in leavings])
+    return {each.work.attempt_id for each in done}
+
+
+def _settle(gateway: Gateway, leavings: Sequence[Leaving], writer: Writer) -> None:
+    guard(gateway, writer)
+    at_us, half_life = gateway.clock.now_us(), gateway.settings.usage_half_life_seconds
+    pairs = [(each.work.job, each.work.attempt) for each in leavings]
+    settle_all(writer, pairs, at_us, SYSTEM_ACTOR)
+    for job, attempt in pairs:
+        settle_usage(writer, job, attempt, at_us, half_life)
+        if attempt["sent_us"] is None:
+            attempt_rows.mark_object_deleted(writer, attempt["id"])
+    _store_tails(writer, leavings)
+    reach("in_free")
+
+
+def _store_tails(writer: Writer, leavings: Iterable[Leaving]) -> None:
+    tails = [
+        (each.work.attempt["id"], rank, lines)
+        for each in leavings
+        for rank, lines in each.tails.items()
+        if lines
+    ]
+    attempt_rows.store_log_tails(writer, tails)
 
 
 def _object_of(gateway: Gateway, work: Work) -> ObjectRef | None:
@@ -78,18 +131,14 @@ def _may_still_appear(gateway: Gateway, work: Work) -> bool:
     """Whether a create that was sent could still take effect, so "not found" frees nothing."""
     if work.job["end_reason"] in REFUSALS:
         return False  # the server answered: it did not take it
-    fence = gateway.settings.cluster_call_seconds + SERVER_TIMEOUT_SECONDS
+    # The create may have gone out a little later than its intent was stored.
+    fence = INTENT_SECONDS + gateway.settings.cluster_call_seconds + SERVER_TIMEOUT_SECONDS
     waited_us: int = gateway.clock.now_us() - work.attempt["sent_us"]
     return waited_us < fence * 1_000_000
 
 
-def _is_gone(gateway: Gateway, work: Work, ref: ObjectRef) -> bool:
+def _is_stopped(gateway: Gateway, work: Work, ref: ObjectRef, *, has_ended: bool) -> bool:
     """Stop what may still run or start; True once nothing of it can use a device."""
-    seen = gateway.backend.observe(work.launch, ref)
-    has_ended = not seen.exists or seen.outcome is not ObjectOutcome.UNDECIDED
-    # An object that is gone says nothing of its pods; they may outlive it by their grace period.
-    if has_ended and seen.are_pods_gone:
-        return True
     stopping_us: int = gateway.clock.now_us() - work.job["stopping_us"]
     if has_ended and stopping_us < CLEAN_UP_SECONDS * 1_000_000:
         return False  # the cluster cleans up by itself
@@ -101,14 +150,21 @@ def _is_gone(gateway: Gateway, work: Work, ref: ObjectRef) -> bool:
     return gateway.backend.observe(work.launch, ref).are_pods_gone
 
 
-def _keep_log_tails(gateway: Gateway, work: Work, *, again: bool = False) -> None:
+def _keep_first_tails(gateway: Gateway, work: Work) -> None:
     """Keep the last lines of each rank while they can be had: stopping may take the pods away."""
-    wanted = gateway.settings.log_tail_lines
     with gateway.database.read() as connection:
-        if not wanted or (not again and attempt_rows.has_log_tails(connection, work.attempt["id"])):
+        if attempt_rows.has_log_tails(connection, work.attempt["id"]):
             return
-    tails = {}
-    for pod in work.launch.pods[:MOST_TAILS]:
+    leaving = Leaving(work, _log_tails(gateway, work))
+    if any(leaving.tails.values()):
+        gateway.database.run_write(lambda writer: _store_tails(writer, [leaving]))
+
+
+def _log_tails(gateway: Gateway, work: Work) -> dict[int, str]:
+    """Give the last lines of each rank, as far as they can be had."""
+    wanted = gateway.settings.log_tail_lines
+    tails: dict[int, str] = {}
+    for pod in work.launch.pods[: MOST_TAILS if wanted else 0]:
         try:
             lines = gateway.backend.logs(work.launch, pod.rank, follow=False, tail=wanted)
             tails[pod.rank] = "\n".join(lines)
@@ -116,30 +172,7 @@ def _keep_log_tails(gateway: Gateway, work: Work, *, again: bool = False) -> Non
             break
         except GatewayError:
             continue  # logs are a courtesy and never keep devices
-
-    def store(writer: Writer) -> None:
-        for rank, lines in tails.items():
-            if lines:
-                attempt_rows.store_log_tail(writer, work.attempt["id"], rank, lines)
-
-    if any(tails.values()):
-        gateway.database.run_write(store)
-
-
-def _settle(gateway: Gateway, work: Work) -> None:
-    reach("before_free")
-
-    def store(writer: Writer) -> None:
-        guard(gateway, writer)
-        at_us, half_life = gateway.clock.now_us(), gateway.settings.usage_half_life_seconds
-        settle(writer, work.job, work.attempt, at_us, SYSTEM_ACTOR)
-        settle_usage(writer, work.job, work.attempt, at_us, half_life)
-        if work.attempt["sent_us"] is None:
-            attempt_rows.mark_object_deleted(writer, work.attempt["id"])
-        reach("in_free")
-
-    gateway.database.run_write(store)
-    reach("after_free")
+    return tails
 
 
 def delete_finished(gateway: Gateway) -> int:

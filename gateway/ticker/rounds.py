@@ -55,16 +55,17 @@ class Rounds:
         """Read the fleet."""
         self._make("inventory", lambda: sync(self.gateway))
 
-    def cycle(self) -> None:
-        """Decide, again at once while a cycle asks for it."""
+    def cycle(self) -> bool:
+        """Decide, again at once while a cycle asks for it; True when somebody was admitted."""
         with self._deciding:
-            self._make("cycle", self._cycle)
+            return bool(self._make("cycle", self._cycle))
 
-    def gangs(self) -> None:
-        """Launch what is reserved and look at what runs."""
+    def gangs(self) -> bool:
+        """Launch what is reserved and look at what runs; True when anything moved."""
         with self._moving:
-            self._make("launch", lambda: self._leads() and launch_due(self.gateway))
-            self._make("reconcile", lambda: self._leads() and reconcile_due(self.gateway))
+            launched = self._make("launch", lambda: self._leads() and launch_due(self.gateway))
+            seen = self._make("reconcile", lambda: self._leads() and reconcile_due(self.gateway))
+        return bool(launched or seen)
 
     def tidy(self) -> None:
         """Remove finished objects that were kept long enough."""
@@ -80,21 +81,25 @@ class Rounds:
     def _leads(self) -> bool:
         return self.gateway.leadership.epoch is not None
 
-    def _cycle(self) -> None:
+    def _cycle(self) -> int:
+        """Give how many were admitted."""
+        admitted = 0
         # A cycle that fails is made again at the steady pace, and not at once, again and again.
         self.due_us = None
         for _ in range(MOST_CYCLES_AT_ONCE):
             outcome = run_cycle(self.gateway)
             self.due_us = outcome.next_wake_at_us if outcome else None
+            admitted += outcome.admitted if outcome else 0
             if outcome is None or not outcome.is_dirty:
-                return
+                break
+        return admitted
 
-    def _make(self, name: str, work: Callable[[], object]) -> None:
-        """Make one round and note how it went; nothing it raises gets out."""
+    def _make(self, name: str, work: Callable[[], object]) -> object:
+        """Make one round and note how it went; gives what it gave, nothing it raises gets out."""
         pulse = self.pulses.setdefault(name, Pulse())
-        started = time.monotonic()
+        started, result = time.monotonic(), None
         try:
-            work()
+            result = work()
         except StaleLeader:
             # Another replica leads already. Without an epoch nothing is decided or launched here
             # until the lease is won again.
@@ -110,3 +115,4 @@ class Rounds:
             pulse.failures = 0
             pulse.ended_at = time.monotonic()
             pulse.seconds = pulse.ended_at - started
+        return result

@@ -22,7 +22,7 @@ logging.getLogger("apscheduler").setLevel(logging.ERROR)
 LEAST_PAUSE_SECONDS = 0.02
 """Between two answers to wake-ups, so that a burst of commits is answered by few cycles."""
 RESTS_PER_WORK = 9
-"""While commits come without end, deciding takes a tenth of the time."""
+"""While commits come without end and move nobody, deciding takes a tenth of the time."""
 LISTEN_SECONDS = 1.0
 RECONNECT_SECONDS = 2.0
 STOP_SECONDS = 10.0
@@ -85,7 +85,7 @@ class Ticker:
             log.warning("lease_not_released", detail=error.detail)
 
     def _every(
-        self, seconds: float, work: Callable[[], None], *, delay_seconds: float | None = None
+        self, seconds: float, work: Callable[[], object], *, delay_seconds: float | None = None
     ) -> None:
         delay = seconds if delay_seconds is None else delay_seconds
         first = datetime.now(UTC) + timedelta(seconds=delay)
@@ -104,12 +104,16 @@ class Ticker:
                 continue
             started = time.monotonic()
             # The flag is down again since `wait`, so a commit during this work wakes once more.
-            if self.gateway.leadership.epoch is None:
-                self._announce()
-            else:
-                self.rounds.cycle()
-                self.rounds.gangs()
-            self._stopping.wait(self._pause_after(time.monotonic() - started))
+            has_moved = self._move()
+            self._stopping.wait(self._pause_after(time.monotonic() - started, has_moved=has_moved))
+
+    def _move(self) -> bool:
+        """Decide and launch, or tell who leads; True when somebody came forward by it."""
+        if self.gateway.leadership.epoch is None:
+            self._announce()
+            return False
+        is_admitted = self.rounds.cycle()
+        return self.rounds.gangs() or is_admitted
 
     def _patience_seconds(self) -> float:
         """Give how long to wait for a wake-up: until time alone may change a decision."""
@@ -122,8 +126,11 @@ class Ticker:
         due_us = self.rounds.due_us
         return due_us is not None and due_us <= self.gateway.clock.now_us()
 
-    def _pause_after(self, seconds: float) -> float:
+    def _pause_after(self, seconds: float, *, has_moved: bool) -> float:
         """Give how long to rest from deciding, so that requests get most of the processor."""
+        # Whoever finishes frees devices for the next: work that gets somewhere is not put off.
+        if has_moved:
+            return LEAST_PAUSE_SECONDS
         rest = max(LEAST_PAUSE_SECONDS, seconds * RESTS_PER_WORK)
         return min(rest, self.gateway.settings.cycle_seconds)
 

@@ -163,7 +163,7 @@ def test_a_cycle_that_was_due_and_failed_waits_for_the_steady_pace(
 
 def test_an_end_of_the_program_is_not_swallowed_and_frees_the_way(world: World) -> None:
     class Ending(Rounds):
-        def _cycle(self) -> None:
+        def _cycle(self) -> int:
             raise KeyboardInterrupt
 
     rounds = Ending(world.gateway)
@@ -220,7 +220,9 @@ def test_resting_grows_with_the_work_and_stays_within_its_bounds(
 ) -> None:
     ticker = FakeTicker(cycle_seconds)
     short, long = sorted((short, long))
-    rests = [ticker._pause_after(seconds) for seconds in (short, long)]
+    rests = [ticker._pause_after(seconds, has_moved=False) for seconds in (short, long)]
+    # Whoever came forward may have made room for the next one.
+    assert ticker._pause_after(long, has_moved=True) == LEAST_PAUSE_SECONDS
     assert LEAST_PAUSE_SECONDS <= rests[0] <= rests[1] <= cycle_seconds
     free = [rest for rest in rests if LEAST_PAUSE_SECONDS < rest < cycle_seconds]
     expected = [seconds * RESTS_PER_WORK for seconds in (short, long)]

@@ -1,0 +1,274 @@
+"""The last judge for many gangs at once: the same checks as for one, in a handful of statements.
+
+All or nothing for the whole batch: whoever calls it falls back to one gang after the other when it
+says no, so that the gang at fault is dropped alone. It never says yes where `judge.reserve` would
+not, for the conditions and constraints are the same.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import starmap
+from typing import Any
+
+from sqlalchemy import Column, Update, bindparam, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from gateway.core.vocabulary import AttemptPhase, DeviceHealth, DeviceKind, JobState
+from gateway.db.engine import Writer
+from gateway.db.judge import WHOLE_DEVICE_UNITS, Grant, GrantConflict, GrantPod, assignment_row
+from gateway.db.tables import (
+    assignments,
+    attempts,
+    charges,
+    device_grants,
+    devices,
+    jobs,
+    node_amounts,
+    nodes,
+)
+from gateway.errors import StaleVersion
+
+MOST_IDS = 5_000
+"""In one list of a statement; SQLite takes 32,766 values."""
+Row = dict[str, Any]
+DeviceKey = tuple[int, DeviceKind, int]
+"""(node id, kind, ordinal)."""
+
+
+def reserve_all(writer: Writer, grants: Sequence[Grant], users: Mapping[int, str]) -> None:
+    """Reserve gangs of different jobs; `users` tells whose each job is. Call it in a savepoint.
+
+    Raises:
+        StaleVersion: a job changed since the plan was made.
+        GrantConflict: something of one of them is taken.
+    """
+    # Jobs first, as for a single gang: their versions are what most often changed.
+    _advance_jobs(writer, grants)
+    try:
+        _take_all(writer, grants, users)
+    except IntegrityError as error:
+        raise GrantConflict("one of these gangs collides with another reservation") from error
+
+
+def _take_all(writer: Writer, grants: Sequence[Grant], users: Mapping[int, str]) -> None:
+    ids = _insert_attempts(writer, grants)
+    pods = [(ids[grant.job_id], pod) for grant in grants for pod in grant.pods]
+    _take_nodes(writer, [pod for _, pod in pods])
+    _take_amounts(writer, [pod for _, pod in pods])
+    _assign(writer, pods)
+    _insert_charges(writer, ids, grants, users)
+
+
+def _advance_jobs(writer: Writer, grants: Sequence[Grant]) -> None:
+    changed = writer.connection.execute(_advancing(writer), list(map(_job_key, grants)))
+    if changed.rowcount != len(grants):
+        raise StaleVersion("one of these jobs changed since the plan was made")
+
+
+def _advancing(writer: Writer) -> Update:
+    return (
+        update(jobs)
+        .where(
+            jobs.c.id == bindparam("job"),
+            jobs.c.version == bindparam("known"),
+            jobs.c.state == JobState.PENDING,
+        )
+        .values(
+            state=JobState.RESERVED,
+            version=jobs.c.version + 1,
+            attempt=bindparam("number"),
+            reason=None,
+            message="",
+            reserved_us=bindparam("at"),
+            xact_id=writer.xact_id,
+        )
+    )
+
+
+def _job_key(grant: Grant) -> Row:
+    return {
+        "job": grant.job_id,
+        "known": grant.version,
+        "number": grant.attempt,
+        "at": grant.at_us,
+    }
+
+
+def _insert_attempts(writer: Writer, grants: Sequence[Grant]) -> dict[int, int]:
+    """Give the row ids by job."""
+    # Looked up afterwards: a statement that returns ids for hundreds of rows takes longer to
+    # put together than all of this.
+    writer.connection.execute(insert(attempts), list(map(_attempt_row, grants)))
+    statement = select(attempts.c.job_id, attempts.c.id).where(
+        attempts.c.job_id.in_([grant.job_id for grant in grants]),
+        attempts.c.phase == AttemptPhase.INTENDED,
+    )
+    return {row.job_id: row.id for row in writer.connection.execute(statement)}
+
+
+def _attempt_row(grant: Grant) -> Row:
+    return {
+        "job_id": grant.job_id,
+        "number": grant.attempt,
+        "phase": AttemptPhase.INTENDED,
+        "epoch": grant.epoch,
+        "backend": grant.backend,
+        "guarantee": grant.guarantee,
+        "object_name": grant.object_name,
+        "reserved_us": grant.at_us,
+        "usage_part": grant.usage_part,
+        "usage_entry": grant.usage_entry,
+    }
+
+
+def _take_nodes(writer: Writer, pods: Sequence[GrantPod]) -> None:
+    """Lock the nodes, which may have been cordoned since the plan, and mark them changed."""
+    node_ids = sorted({pod.node_id for pod in pods})
+    if _count(writer, _locking(writer), nodes.c.id, node_ids) != len(node_ids):
+        raise GrantConflict("one of these nodes takes no new pods")
+
+
+def _locking(writer: Writer) -> Update:
+    return (
+        update(nodes)
+        .where(nodes.c.is_present, ~nodes.c.is_cordoned, nodes.c.health == DeviceHealth.HEALTHY)
+        .values(xact_id=writer.xact_id)
+    )
+
+
+def _take_amounts(writer: Writer, pods: Sequence[GrantPod]) -> None:
+    wanted: Counter[tuple[int, str]] = Counter()
+    for pod in pods:
+        wanted.update({(pod.node_id, name): amount for name, amount in pod.amounts.items()})
+    # Nothing asked of a resource that the node does not have is fine: `+` drops zeros.
+    rows = list(starmap(_amount_row, sorted((+wanted).items())))
+    if rows and writer.connection.execute(_taking_amounts(), rows).rowcount != len(rows):
+        raise GrantConflict("one of these nodes has not enough left")
+
+
+def _amount_row(key: tuple[int, str], amount: int) -> Row:
+    return {"node": key[0], "name": key[1], "amount": amount}
+
+
+def _taking_amounts() -> Update:
+    return (
+        update(node_amounts)
+        .where(
+            node_amounts.c.node_id == bindparam("node"),
+            node_amounts.c.resource == bindparam("name"),
+            # Compared and taken by one statement; a check on the column stands behind it.
+            node_amounts.c.free >= bindparam("amount"),
+        )
+        .values(free=node_amounts.c.free - bindparam("amount"))
+    )
+
+
+def _assign(writer: Writer, pods: Sequence[tuple[int, GrantPod]]) -> None:
+    writer.connection.execute(insert(assignments), list(starmap(assignment_row, pods)))
+    if any(pod.devices for _, pod in pods):
+        _grant_devices(writer, _owners(writer, pods))
+
+
+def _owners(writer: Writer, pods: Sequence[tuple[int, GrantPod]]) -> dict[DeviceKey, int]:
+    """Give the assignment that takes each device."""
+    ids = _assignment_ids(writer, sorted({attempt_id for attempt_id, _ in pods}))
+    taken = [
+        ((pod.node_id, *device), ids[attempt_id, pod.rank])
+        for attempt_id, pod in pods
+        for device in pod.devices
+    ]
+    owners = dict(taken)
+    # A device that two gangs of one plan name would be taken once and granted twice.
+    if len(owners) != len(taken):
+        raise GrantConflict("two of these gangs name the same device")
+    return owners
+
+
+def _assignment_ids(writer: Writer, attempt_ids: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Give row ids by (attempt, rank)."""
+    columns = (assignments.c.attempt_id, assignments.c.rank, assignments.c.id)
+    statement = select(*columns).where(assignments.c.attempt_id.in_(attempt_ids))
+    rows = writer.connection.execute(statement)
+    return {(row.attempt_id, row.rank): row.id for row in rows}
+
+
+def _grant_devices(writer: Writer, owners: Mapping[DeviceKey, int]) -> None:
+    known = _device_ids(writer, sorted({key[0] for key in owners}))
+    if not owners.keys() <= known.keys():
+        raise GrantConflict("one of these devices is not known")
+    device_ids = [known[key] for key in owners]
+    if _count(writer, _taking_devices(writer), devices.c.id, device_ids) != len(device_ids):
+        raise GrantConflict("one of these devices is not free")
+    rows = map(_device_grant_row, owners.values(), device_ids)
+    writer.connection.execute(insert(device_grants), list(rows))
+
+
+def _device_ids(writer: Writer, node_ids: Sequence[int]) -> dict[DeviceKey, int]:
+    columns = (devices.c.node_id, devices.c.kind, devices.c.ordinal, devices.c.id)
+    statement = select(*columns).where(devices.c.node_id.in_(node_ids))
+    rows = writer.connection.execute(statement)
+    return {(row.node_id, DeviceKind(row.kind), row.ordinal): row.id for row in rows}
+
+
+def _device_grant_row(assignment_id: int, device_id: int) -> Row:
+    return {
+        "assignment_id": assignment_id,
+        "device_id": device_id,
+        "units": WHOLE_DEVICE_UNITS,
+        "is_whole": True,
+    }
+
+
+def _taking_devices(writer: Writer) -> Update:
+    return (
+        update(devices)
+        .where(
+            # A whole device: one that is shared out in part has units left and is none.
+            devices.c.units_free == devices.c.units_total,
+            devices.c.is_present,
+            ~devices.c.is_foreign,
+            devices.c.health == DeviceHealth.HEALTHY,
+        )
+        .values(
+            units_free=devices.c.units_free - WHOLE_DEVICE_UNITS,
+            version=devices.c.version + 1,
+            xact_id=writer.xact_id,
+        )
+    )
+
+
+def _insert_charges(
+    writer: Writer, ids: Mapping[int, int], grants: Sequence[Grant], users: Mapping[int, str]
+) -> None:
+    rows = [
+        _charge_row(grant, charge)
+        | {
+            "attempt_id": ids[grant.job_id],
+            "user_name": users[grant.job_id],
+            "xact_id": writer.xact_id,
+        }
+        for grant in grants
+        for charge in grant.charges
+    ]
+    if rows:
+        writer.connection.execute(insert(charges), rows)
+
+
+def _charge_row(grant: Grant, charge: tuple[str, str, str, int]) -> Row:
+    queue, flavor, resource, amount = charge
+    return {
+        "queue": queue,
+        "flavor": flavor,
+        "resource": resource,
+        "amount": amount,
+        "reserved_us": grant.at_us,
+    }
+
+
+def _count(writer: Writer, statement: Update, column: Column[int], ids: Sequence[int]) -> int:
+    """Run an update for the rows with these ids, in pieces; gives how many it met."""
+    met = 0
+    for start in range(0, len(ids), MOST_IDS):
+        piece = statement.where(column.in_(ids[start : start + MOST_IDS]))
+        met += writer.connection.execute(piece).rowcount
+    return met
