@@ -75,17 +75,8 @@ def read_query(model: type[Model], query_string: bytes) -> Model:
         InvalidInput: an unknown or repeated parameter, or a wrong value.
         MalformedBody: bytes that are no query string.
     """
-    try:
-        pairs = parse_qsl(
-            query_string.decode("ascii"),
-            keep_blank_values=True,
-            errors="strict",
-            max_num_fields=MAX_QUERY_FIELDS,
-        )
-    except ValueError as error:
-        raise MalformedBody("the query string cannot be read", hint="encode it") from error
     values: dict[str, Any] = {}
-    for key, value in pairs:
+    for key, value in _parameters(query_string):
         _refuse_nul(value, f"/{key}")
         field = model.model_fields.get(key)
         # An empty part is left out, so that `state=` and a trailing comma filter by nothing.
@@ -99,3 +90,15 @@ def read_query(model: type[Model], query_string: bytes) -> Model:
         return model.model_validate(values)
     except ValidationError as error:
         raise refusal(model, values, error) from error
+
+
+def _parameters(query_string: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(
+            query_string.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=MAX_QUERY_FIELDS,
+        )
+    except ValueError as error:
+        raise MalformedBody("the query string cannot be read", hint="encode it") from error

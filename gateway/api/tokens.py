@@ -57,6 +57,11 @@ def token_line(token: str, caller: Caller) -> str:
     return f"{caller.name} {caller.role.value} {names} {digest_of(token)}"
 
 
+def _require_digest(text: str) -> None:
+    if len(text) != DIGEST_LENGTH or not set(text.lower()) <= set("0123456789abcdef"):
+        raise ValueError("the digest is not 64 hex digits (sha256sum of the token)")
+
+
 def read_line(line: str) -> TokenEntry:
     """Read one line of a token file.
 
@@ -71,8 +76,7 @@ def read_line(line: str) -> TokenEntry:
     name, role, namespaces, digest = fields
     if role not in set(Role):
         raise ValueError(f"role {role!r} is not one of user, admin")
-    if len(digest) != DIGEST_LENGTH or not set(digest.lower()) <= set("0123456789abcdef"):
-        raise ValueError("the digest is not 64 hex digits (sha256sum of the token)")
+    _require_digest(digest)
     names = tuple(part for part in namespaces.split(",") if part)
     if not names:
         raise ValueError("no namespace; write * for all")

@@ -122,12 +122,15 @@ def _lines(items: Sequence[Item], columns: Sequence[Column[Item]]) -> Iterator[T
     rows = [[Text(column.title, style="bold") for column in columns]]
     rows += [[_cell(column.value(item), BREAKS) for column in columns] for item in items]
     widths = [max(cell.cell_len for cell in cells) for cells in zip(*rows, strict=True)]
-    for row in rows:
-        for cell, column, width in zip(row, columns, widths, strict=True):
-            cell.align("right" if column.is_number else "left", width)
-        line = Text("  ").join(row)
-        line.rstrip()
-        yield line
+    yield from (_line(row, columns, widths) for row in rows)
+
+
+def _line(row: list[Text], columns: Sequence[Column[Item]], widths: Sequence[int]) -> Text:
+    for cell, column, width in zip(row, columns, widths, strict=True):
+        cell.align("right" if column.is_number else "left", width)
+    line = Text("  ").join(row)
+    line.rstrip()
+    return line
 
 
 def labelled(item: Item, columns: Sequence[Column[Item]]) -> list[tuple[str, object]]:

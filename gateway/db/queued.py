@@ -33,17 +33,20 @@ def lock_queues(writer: Writer, names: Collection[str]) -> None:
 def count_queued(connection: Connection, places: Collection[Place]) -> dict[Place, int]:
     """Give the number of waiting jobs of each place; places without any are missing."""
     # By the index on queue and state. Nearly as many rows as the cap allows, for it kept more out.
-    is_queued = jobs.c.state.in_(QUEUED)
     whole = [queue for queue, user in places if not user]
     of_users = [place for place in places if place[1]]
-    found: dict[Place, int] = {}
-    if whole:
-        statement = select(jobs.c.queue, func.count()).group_by(jobs.c.queue)
-        rows = connection.execute(statement.where(is_queued, jobs.c.queue.in_(whole)))
-        found.update({(queue, ""): number for queue, number in rows})
-    if of_users:
-        place = (jobs.c.queue, jobs.c.user_name)
-        counted = select(*place, func.count()).group_by(*place)
-        rows_of_users = connection.execute(counted.where(is_queued, tuple_(*place).in_(of_users)))
-        found.update({(queue, user): number for queue, user, number in rows_of_users})
-    return found
+    found = _of_queues(connection, whole) if whole else {}
+    return found | (_of_users(connection, of_users) if of_users else {})
+
+
+def _of_queues(connection: Connection, queues: Collection[str]) -> dict[Place, int]:
+    statement = select(jobs.c.queue, func.count()).group_by(jobs.c.queue)
+    is_wanted = jobs.c.state.in_(QUEUED) & jobs.c.queue.in_(queues)
+    return {(row[0], ""): row[1] for row in connection.execute(statement.where(is_wanted))}
+
+
+def _of_users(connection: Connection, places: Collection[Place]) -> dict[Place, int]:
+    place = (jobs.c.queue, jobs.c.user_name)
+    statement = select(*place, func.count()).group_by(*place)
+    is_wanted = jobs.c.state.in_(QUEUED) & tuple_(*place).in_(places)
+    return {(row[0], row[1]): row[2] for row in connection.execute(statement.where(is_wanted))}

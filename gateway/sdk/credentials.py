@@ -84,6 +84,16 @@ def read_token(path: Path) -> str:
     return text
 
 
+def _require_address(address: str) -> None:
+    if not _is_address(address):
+        raise InvalidInput(
+            f"{address!r} is no address of a gateway" if address else "no gateway is known",
+            value=address,
+            allowed=("http://HOST:PORT", "https://HOST"),
+            hint=f"start one with: gateway dev, or set {ENVIRONMENT_PREFIX}URL",
+        )
+
+
 def find_credentials(
     url: str | None = None,
     token: str | None = None,
@@ -99,13 +109,7 @@ def find_credentials(
     named = url or environment.get(f"{ENVIRONMENT_PREFIX}URL")
     # Variables that were filled from a file by a shell or a Secret often end in a line feed.
     address = (named or context.get("url", "")).strip().rstrip("/")
-    if not _is_address(address):
-        raise InvalidInput(
-            f"{address!r} is no address of a gateway" if address else "no gateway is known",
-            value=address,
-            allowed=("http://HOST:PORT", "https://HOST"),
-            hint=f"start one with: gateway dev, or set {ENVIRONMENT_PREFIX}URL",
-        )
+    _require_address(address)
     # An address given by hand must not go with the token of another gateway: an explicit token or
     # file wins whole, and only what is not given is looked up.
     file = token_file or environment.get(f"{ENVIRONMENT_PREFIX}TOKEN_FILE")

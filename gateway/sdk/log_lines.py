@@ -51,6 +51,10 @@ class _Place:
             yield line
 
 
+def _is_final(error: GatewayError, breaks: int) -> bool:
+    return not is_transient(error) or breaks > MAX_BREAKS
+
+
 def log_lines(calls: JobCalls, job_id: str, choice: LogChoice) -> Iterator[str]:
     """Give the lines, without line ends.
 
@@ -80,7 +84,7 @@ def log_lines(calls: JobCalls, job_id: str, choice: LogChoice) -> Iterator[str]:
         except GatewayError as error:
             # A line in between proves that the gateway lives, so only breaks without one add up.
             breaks = 0 if place.given > given else breaks + 1
-            if not is_transient(error) or breaks > MAX_BREAKS:
+            if _is_final(error, breaks):
                 raise
             place.is_torn = choice.tail is not None
         calls.wire.pause(breaks)

@@ -67,6 +67,11 @@ def appear(found: VirtualObject, now: float) -> None:
         replica.appears_at = now + replica.rank * found.script.appear_seconds
 
 
+def _phase_of_leaving(terminating_at: float, script: Script, now: float) -> ReplicaPhase:
+    is_gone = now >= terminating_at + script.delete_seconds
+    return ReplicaPhase.ABSENT if is_gone else ReplicaPhase.TERMINATING
+
+
 def phase_of(replica: VirtualReplica, script: Script, now: float) -> ReplicaPhase:
     """Give a settled replica's phase at an instant."""
     if replica.ended_at is not None:
@@ -75,8 +80,7 @@ def phase_of(replica: VirtualReplica, script: Script, now: float) -> ReplicaPhas
     if replica.is_vanished or replica.appears_at is None:
         return ReplicaPhase.ABSENT
     if replica.terminating_at is not None:
-        is_gone = now >= replica.terminating_at + script.delete_seconds
-        return ReplicaPhase.ABSENT if is_gone else ReplicaPhase.TERMINATING
+        return _phase_of_leaving(replica.terminating_at, script, now)
     if replica.opened_at is None:
         return ReplicaPhase.GATED if now >= replica.appears_at else ReplicaPhase.ABSENT
     return _phase_of_opened(replica.opened_at, script, now)

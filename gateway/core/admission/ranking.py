@@ -127,12 +127,8 @@ class Ranking:
         own = self._place(row)
         if first is None or own < first:
             return priority
-        if own[:3] != first[:3] or own[0]:
-            return None
-        # Each point moves the key by an hour's worth; a tie goes by age, then by job.
-        points = -(-(own[3] - first[3]) // HOUR_US)
-        is_tie_lost = own[3] - points * HOUR_US == first[3] and own[4:] > first[4:]
-        return priority + points + is_tie_lost
+        is_beaten_otherwise = own[:3] != first[:3] or own[0]
+        return None if is_beaten_otherwise else priority + _points_to_pass(own[3:], first[3:])
 
     def gpus_before(self, place: Place) -> int:
         """Give the GPUs that those before a place ask for in all."""
@@ -250,3 +246,10 @@ def _columns_of(state: State, line: Line, slots: Int64, now_us: int) -> tuple[In
         table.submitted_us[slots],
         table.job_id[slots],
     )
+
+
+def _points_to_pass(own: tuple[int, int, int], first: tuple[int, int, int]) -> int:
+    """Give by how many points a job's number must grow, of (key, submitted, job)."""
+    # Each point moves the key by an hour's worth; a tie goes by age, then by job.
+    points = -(-(own[0] - first[0]) // HOUR_US)
+    return points + (own[0] - points * HOUR_US == first[0] and own[1:] > first[1:])

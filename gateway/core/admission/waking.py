@@ -51,11 +51,12 @@ def _overtaking_us(
             (ageing if ages else settled).append(line.position(group, entry, now_us))
     if not ageing or not settled:
         return None
-    # Keys are in microseconds times the hour's points, so the gap closes by per_hour each
-    # microsecond.
     gap = min(ageing)[2] - min(settled)[2]
-    if gap < 0:
-        return None
-    # The keys of those who age fall by per_hour each microsecond, the others stand still. Rounded
-    # up to where both are level, for from there on the older one may be ahead.
-    return now_us + max(1, -(-gap // line.queue.ageing.per_hour))
+    return None if gap < 0 else now_us + _closing_us(gap, line)
+
+
+def _closing_us(gap: int, line: Line) -> int:
+    # Keys are in microseconds times the hour's points: those of jobs that age fall by per_hour each
+    # microsecond, the others stand still. Rounded up to where both are level, for from there on the
+    # older one may be ahead.
+    return max(1, -(-gap // line.queue.ageing.per_hour))

@@ -124,13 +124,17 @@ class FleetState:
             bit = 1 << row.ordinal
             every = every | bit if row.is_present else every & ~bit
             free = free | bit if is_free(row) else free & ~bit
-        if not all(_stands_in(slots, row) for row in rows):
-            by_ordinal = {slot.ordinal: slot for slot in slots}
-            by_ordinal |= {row.ordinal: slot_of(row) for row in rows}
-            slots = tuple(by_ordinal[ordinal] for ordinal in sorted(by_ordinal))
-            # Nodes of one type share one tuple: comparing them is comparing identities.
-            slots = self._slots.setdefault(slots, slots)
-        return slots, every, free
+        is_known = all(_stands_in(slots, row) for row in rows)
+        return slots if is_known else self._with_slots(slots, rows), every, free
+
+    def _with_slots(
+        self, slots: tuple[DeviceSlot, ...], rows: list[DeviceRow]
+    ) -> tuple[DeviceSlot, ...]:
+        by_ordinal = {slot.ordinal: slot for slot in slots}
+        by_ordinal |= {row.ordinal: slot_of(row) for row in rows}
+        changed = tuple(by_ordinal[ordinal] for ordinal in sorted(by_ordinal))
+        # Nodes of one type share one tuple: comparing them is comparing identities.
+        return self._slots.setdefault(changed, changed)
 
     def _patched(self, fleet: Fleet, rows: list[int]) -> Fleet:
         """Give a fleet with the columns of these nodes as they are now."""

@@ -49,12 +49,7 @@ class Plantation:
 
     def _grow(self, root: TreeNode) -> list[TreeNode]:
         """Order a root's nodes and give them their balances."""
-        order = [root]
-        for node in order:  # grows while it is walked
-            node.children = _in_place(node.children)
-            for child in node.children:
-                child.depth = node.depth + 1
-            order += node.children
+        order = _in_depth(root)
         rows = {(row.flavor, row.resource) for node in order for row in self._quotas[node]}
         # All nodes get all pairs of their root: a queue without a row has nominal quota 0 and may
         # still borrow, while a pair that no row of the root names is not counted at all.
@@ -109,3 +104,14 @@ def _refuse_cycle(node: TreeNode) -> None:
             )
         seen.add(above.name)
         above = above.parent
+
+
+def _in_depth(root: TreeNode) -> list[TreeNode]:
+    """Give a root's nodes, parents before children, each with its depth."""
+    order = [root]
+    for node in order:  # grows while it is walked
+        node.children = _in_place(node.children)
+        for child in node.children:
+            child.depth = node.depth + 1
+        order += node.children
+    return order

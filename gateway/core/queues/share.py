@@ -73,14 +73,18 @@ def _measured(node: TreeNode) -> list[tuple[int, tuple[Balance, ...]]]:
     siblings = [node] if node.parent is None else node.parent.children
     wholes = _owned(node) if node.parent is None else _lendable(node.parent)
     for each in siblings:
-        groups: dict[str, list[Balance]] = {name: [] for name, whole in wholes.items() if whole > 0}
-        for pair, balance in each.balances.items():
-            if pair[1] in groups:
-                groups[pair[1]].append(balance)
         # Shares of weight 0 are compared unweighted, among themselves; the key puts them last.
         weight = each.weight or 1
-        each.shared = [(wholes[name] * weight, tuple(group)) for name, group in groups.items()]
+        each.shared = [
+            (whole * weight, _balances_of(each, name))
+            for name, whole in wholes.items()
+            if whole > 0
+        ]
     return node.shared or []
+
+
+def _balances_of(node: TreeNode, resource: str) -> tuple[Balance, ...]:
+    return tuple(balance for pair, balance in node.balances.items() if pair[1] == resource)
 
 
 def _owned(root: TreeNode) -> dict[str, int]:
