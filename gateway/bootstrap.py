@@ -19,6 +19,7 @@ import uvicorn
 from gateway.api.app import create_app
 from gateway.api.tokens import TokenFile, new_token, token_line
 from gateway.backends.base import LaunchBackend
+from gateway.backends.machine_catalogue import use_site_machines
 from gateway.core.admission import Policies
 from gateway.core.mirror import Mirror
 from gateway.core.policies import named, register
@@ -44,9 +45,10 @@ def build_gateway(settings: Settings) -> Gateway:
 
     Raises:
         StartupRefused: the schema is not this release's, the local back end is not allowed, or a
-            policy that another distribution brings cannot be used.
+            policy that another distribution brings, or a machine type of the site, cannot be used.
     """
     register_policies()
+    read_machines(settings)
     policies = policies_of(settings)
     database = open_database(
         settings.url,
@@ -84,6 +86,21 @@ def policies_of(settings: Settings) -> Policies:
         placement=settings.placement_policy,
         starvation_after_seconds=settings.starvation_after_seconds,
     )
+
+
+def read_machines(settings: Settings) -> None:
+    """Add the site's own machine types; StartupRefused for a file that is wrong."""
+    try:
+        use_site_machines(settings.machines_dir)
+    except InvalidInput as error:
+        # A type that is left out in silence would cost its nodes every near pair.
+        raise StartupRefused(
+            error.detail,
+            pointer=error.pointer,
+            value=error.value,
+            allowed=error.allowed,
+            hint=error.hint,
+        ) from error
 
 
 def register_policies() -> None:

@@ -42,6 +42,8 @@ class Settings(BaseSettings):
     """Nodes of the local and simulated back ends, as COUNTxMACHINE, comma separated."""
     kubeconfig: Path | None = None
     """Cluster credentials; without it the pod's own service account is used."""
+    machines_dir: Path | None = None
+    """Folder of a site's own machine types, a YAML file each, beside the built-in ones."""
     # NoDecode, or pydantic-settings would want a JSON list in the environment.
     namespaces: Annotated[tuple[str, ...], NoDecode] = ()
     """Namespaces to work in, comma separated; empty is all that the service account may use."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 from itertools import combinations
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -61,7 +62,7 @@ def machine_matching(labels: Mapping[str, str]) -> Machine | None:
     None where no type fits, or more than one: a wrong pair is worse than an unknown one.
     """
     if own := labels.get(OWN_LABEL):
-        return _SITE.get(own) or _built_in().get(own)
+        return machines().get(own)
     found = [each for each in machines().values() if _is_of(each, labels)]
     return found[0] if len(found) == 1 else None
 
@@ -92,15 +93,20 @@ def check_file(path: Path) -> Machine:
 
 def require_apart(known: Iterable[Machine]) -> None:
     """Refuse two types that would both recognise one node; raises InvalidInput."""
-    for one, two in combinations([each for each in known if each.match], 2):
-        # Without a label on which they differ, some node has all the labels of both.
-        if all(one.match[key] == two.match[key] for key in one.match.keys() & two.match.keys()):
-            raise InvalidInput(
-                f"{two.origin}: /match also fits nodes of machine type {one.name!r}",
-                pointer="/match",
-                value=dict(two.match),
-                hint=f"add a label on which {two.name!r} and {one.name!r} differ",
-            )
+    for one, two in combinations(filter(attrgetter("match"), known), 2):
+        _require_two_apart(one, two)
+
+
+def _require_two_apart(one: Machine, two: Machine) -> None:
+    # Where neither has all labels of the other, a node of both may never exist; should there be
+    # one, it is left without a type.
+    if one.match.items() <= two.match.items() or two.match.items() <= one.match.items():
+        raise InvalidInput(
+            f"{two.origin}: /match also fits nodes of machine type {one.name!r}",
+            pointer="/match",
+            value=dict(two.match),
+            hint=f"add a label on which {two.name!r} and {one.name!r} differ",
+        )
 
 
 def _is_of(kind: Machine, labels: Mapping[str, str]) -> bool:

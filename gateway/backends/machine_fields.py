@@ -39,14 +39,12 @@ def require_keys(
     if not isinstance(found, dict):
         problem = f"is {_kind(found)}, not a mapping"
         raise Complaint(at, problem, value=found, allowed=known, hint="write `key: value` lines")
-    for key in found:
-        if key not in known:
-            close = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else "remove it"
-            raise Complaint(f"{at}/{key}", "is no known field", value=key, allowed=known, hint=hint)
-    for key in required:
-        if key not in found:
-            raise Complaint(f"{at}/{key}", "is missing", allowed=known, hint=f"add {key}")
+    for key in sorted(found.keys() - set(known), key=str):
+        close = difflib.get_close_matches(str(key), known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "remove it"
+        raise Complaint(f"{at}/{key}", "is no known field", value=key, allowed=known, hint=hint)
+    for key in sorted(set(required) - found.keys()):
+        raise Complaint(f"{at}/{key}", "is missing", allowed=known, hint=f"add {key}")
     return found
 
 

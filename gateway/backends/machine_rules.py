@@ -19,10 +19,8 @@ def require_agreement(devices: tuple[DeviceSeen, ...], topology: MachineType) ->
     _require_once("PCI address", [(f"{_at(each)}/pci", each.pci_address) for each in devices])
     for at, slot in _slots(topology):
         _require_path(at, slot)
-        if topology.is_c2c and at.startswith("/gpus") and slot.switch >= 0:
-            hint = "remove it, or is_c2c: nearness over C2C is judged by `numa`"
-            problem = "is given although is_c2c is true"
-            raise Complaint(f"{at}/switch", problem, value=slot.switch, hint=hint)
+    if topology.is_c2c:
+        _require_no_switch(topology.gpus)
     _require_one_numa(topology)
     _require_known_gpus(topology)
 
@@ -51,6 +49,14 @@ def _require_path(at: str, slot: DeviceSlot) -> None:
         hint = "name as switch one of those on the path"
         problem = f"is {slot.switch}, which is not on the device's path"
         raise Complaint(f"{at}/switch", problem, value=slot.switch, allowed=allowed, hint=hint)
+
+
+def _require_no_switch(gpus: Iterable[DeviceSlot]) -> None:
+    for slot in gpus:
+        if slot.switch >= 0:
+            hint = "remove it, or is_c2c: nearness over C2C is judged by `numa`"
+            problem = "is given although is_c2c is true"
+            raise Complaint(f"/gpus/{slot.ordinal}/switch", problem, value=slot.switch, hint=hint)
 
 
 def _require_one_numa(topology: MachineType) -> None:

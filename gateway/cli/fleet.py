@@ -9,6 +9,7 @@ from rich.text import Text
 
 from gateway.cli import exits
 from gateway.cli.device_history import history
+from gateway.cli.device_types import device_types
 from gateway.cli.options import Output
 from gateway.cli.output import Column, Format, console, labelled, show_data, show_list, show_one
 from gateway.cli.session import client
@@ -121,7 +122,7 @@ def node_app() -> typer.Typer:
 
 def device_app() -> typer.Typer:
     """Give the commands below `gateway device`."""
-    app = typer.Typer(no_args_is_help=True, help="Devices: ls, show, history, map.")
+    app = typer.Typer(no_args_is_help=True, help="Devices: ls, show, history, map, types.")
     node_option = typer.Option("--node", help="Only this node.", metavar="NODE")
 
     @app.command("ls")
@@ -154,6 +155,7 @@ def device_app() -> typer.Typer:
         show_one(device, labelled(device, DEVICE_COLUMNS), output, name="id")
 
     app.command("history")(history)
+    app.command("types")(device_types)
 
     @app.command("map")
     def device_map(

@@ -30,7 +30,7 @@ def register(app: typer.Typer, panel: str) -> None:
     app.add_typer(db_app(), name="db", rich_help_panel=panel)
 
 
-def _settings(**flags: Any) -> Any:
+def read_settings(**flags: Any) -> Any:
     """Give the settings: flags win over the environment."""
     if importlib.util.find_spec("sqlalchemy") is None:
         raise StartupRefused(
@@ -82,7 +82,7 @@ def dev(
       gateway dev --ephemeral --backend simulated --fleet 4xdgx-h100
     """
     with _state_folder(state_dir, is_fresh=ephemeral) as folder:
-        settings = _settings(
+        settings = read_settings(
             listen_port=port,
             state_dir=folder,
             virtual_fleet=fleet,
@@ -143,7 +143,7 @@ def serve(
       gateway serve --token-file tokens --new-token alice --namespaces team-a
       TRAINING_GATEWAY_LISTEN_PORT=8080 gateway serve --token-file tokens
     """
-    settings = _settings(listen_host=host, listen_port=port, token_file=token_file)
+    settings = read_settings(listen_host=host, listen_port=port, token_file=token_file)
     if new_token is not None:
         _add_token(settings.token_file, new_token, role, namespaces)
         return
@@ -206,7 +206,7 @@ def db_app() -> typer.Typer:
         Example:
           gateway db upgrade --url postgresql://gateway@127.0.0.1/gateway
         """
-        settings = _settings(database_url=url)
+        settings = read_settings(database_url=url)
         from gateway.db import migrations  # noqa: PLC0415 - server extra
 
         exits.say(f"the database is at revision {migrations.upgrade(settings.url)}")
@@ -218,7 +218,7 @@ def db_app() -> typer.Typer:
         Example:
           gateway db check
         """
-        settings = _settings(database_url=url)
+        settings = read_settings(database_url=url)
         from gateway.db import engine, migrations  # noqa: PLC0415 - server extra
 
         with closing(engine.open_database(settings.url, pool_size=2)) as database:
@@ -237,7 +237,7 @@ def db_app() -> typer.Typer:
         Example:
           gateway db backup gateway-copy.db
         """
-        settings = _settings(database_url=url)
+        settings = read_settings(database_url=url)
         from gateway.db import backups  # noqa: PLC0415 - server extra
 
         backups.backup(settings.url, target)
@@ -259,7 +259,7 @@ def doctor(
     Example:
       gateway doctor --kubeconfig ~/.kube/config
     """
-    settings = _settings(kubeconfig=kubeconfig)
+    settings = read_settings(kubeconfig=kubeconfig)
     from gateway.backends.kubeflow.doctor import Check, examine  # noqa: PLC0415 - server extra
 
     columns: list[Column[Check]] = [

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from gateway.core.vocabulary import AttemptPhase, JobState
@@ -21,6 +21,13 @@ from gateway.db.tables import (
 from gateway.errors import StaleVersion
 
 MAX_TAIL_BYTES = 64 * 1024
+LAUNCHING_PHASES = (
+    AttemptPhase.INTENDED,
+    AttemptPhase.CREATED,
+    AttemptPhase.HELD_IN_CLUSTER,
+    AttemptPhase.UNSUSPENDED,
+)
+"""From the reservation until the gates are open."""
 
 
 def live_attempts(connection: Connection) -> list[tuple[RowMapping, RowMapping]]:
@@ -28,7 +35,17 @@ def live_attempts(connection: Connection) -> list[tuple[RowMapping, RowMapping]]
 
     Attempts of jobs in quarantine are left out.
     """
-    is_live = attempts.c.phase != AttemptPhase.CLOSED
+    return _with_jobs(connection, attempts.c.phase != AttemptPhase.CLOSED)
+
+
+def launching_attempts(connection: Connection) -> list[tuple[RowMapping, RowMapping]]:
+    """Give those of them that are on their way; hardly any, where thousands run."""
+    return _with_jobs(connection, attempts.c.phase.in_(LAUNCHING_PHASES))
+
+
+def _with_jobs(
+    connection: Connection, is_live: ColumnElement[bool]
+) -> list[tuple[RowMapping, RowMapping]]:
     statement = select(attempts).where(is_live).order_by(attempts.c.reserved_us, attempts.c.id)
     live = connection.execute(statement).mappings().all()
     # Two statements instead of one wide join: a job's columns once, without its spec.

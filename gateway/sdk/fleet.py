@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Literal
 from urllib.parse import quote
 
+from gateway.schemas.device_types import DeviceTypeDetail, DeviceTypePage, DeviceTypeView
 from gateway.schemas.views import (
     DeviceHistoryPage,
     DeviceHoldView,
@@ -83,3 +84,13 @@ class Devices:
         """Give who held one device, the newest first; raises NotFound."""
         for page in pages(self._wire, f"/devices/{device_id}/history", DeviceHistoryPage):
             yield from page.items
+
+    def types(self) -> tuple[DeviceTypeView, ...]:
+        """Give all machine types that the gateway knows, the built-in ones first."""
+        found = self._wire.send(Call(method="GET", path="/device-types"))
+        return read_answer(DeviceTypePage, found.content).items
+
+    def type(self, name: str) -> DeviceTypeDetail:
+        """Give one machine type with its wiring; raises NotFound."""
+        call = Call(method="GET", path=f"/device-types/{quote(name, safe='')}")
+        return read_answer(DeviceTypeDetail, self._wire.send(call).content)

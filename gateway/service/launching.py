@@ -28,7 +28,7 @@ from gateway.errors import ClusterRejected, ClusterUnreachable, Overloaded
 from gateway.service.changes import Change, Stop, begin_stop
 from gateway.service.context import SYSTEM_ACTOR, Gateway
 from gateway.service.crash_points import reach
-from gateway.service.launches import Work, live_work, load_all, ref_of
+from gateway.service.launches import Work, load_all, ref_of
 from gateway.service.moves import MOST_TOGETHER, Move, guard, store_moves
 from gateway.service.quarantine import guarded
 
@@ -42,7 +42,9 @@ LAUNCH_STATES = frozenset({JobState.RESERVED, JobState.LAUNCHING})
 
 def launch_due(gateway: Gateway) -> int:
     """Bring every attempt that is on its way one or more steps further; gives how many moved."""
-    due = [pair for pair in live_work(gateway) if _is_due(gateway, *pair)]
+    with gateway.database.read() as connection:
+        found = attempt_rows.launching_attempts(connection)
+    due = [pair for pair in found if _is_due(gateway, *pair)]
     steps = _Steps(gateway)
     for start in range(0, len(due), MOST_TOGETHER):
         if steps.is_over():
@@ -62,11 +64,7 @@ def is_cut_off(gateway: Gateway, outages: int) -> bool:
 
 
 def _is_due(gateway: Gateway, job: Row, attempt: Row) -> bool:
-    return (
-        JobState(job["state"]) in LAUNCH_STATES
-        and attempt["phase"] != AttemptPhase.OPEN
-        and attempt["retry_us"] <= gateway.clock.now_us()
-    )
+    return JobState(job["state"]) in LAUNCH_STATES and attempt["retry_us"] <= gateway.clock.now_us()
 
 
 class _Stage(NamedTuple):

@@ -6,7 +6,7 @@ filled again from the list of gangs admitted so far. Only two things of the prod
 which nodes a pod set may use (`Eligibility`) and how one gang is packed into free room (`pack`),
 because both have oracles of their own.
 
-Read `planner` first, then `tree`, `shares`, `lines`, `trying`, `reasons` and `waking`.
+Read `planner` first, then `tree`, `shares`, `lines`, `trying`, `starving`, `reasons` and `waking`.
 
 Where the specification leaves a choice, this reading is used:
 
@@ -28,6 +28,8 @@ Where the specification leaves a choice, this reading is used:
    present waits for NeverFits; with several large pod sets only if one of them alone has no place.
 9. A job without GPUs is never over `user_gpus`, even where its user holds more than a cap that was
    cut.
+10. "Longer than starvation_after_seconds" is a job's whole wait; "blocked only by nodes" is judged
+    at its turn. A hold goes on while its job has a turn, or the pass ends before it.
 """
 
 from tests.oracle.planner import NaivePlan, naive_plan

@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from gateway.api.routes import (
     cohorts,
     definitions,
+    device_types,
     devices,
     events,
     flavors,
@@ -35,6 +36,7 @@ def all_routers() -> tuple[APIRouter, ...]:
         definitions.router,
         nodes.router,
         devices.router,
+        device_types.router,
         events.router,
         whoami.router,
         health.router,

@@ -39,6 +39,22 @@ def link_of_gpus(machine: MachineType, one: DeviceSlot, two: DeviceSlot) -> str:
     return distance_to_nic(machine, one, two).value
 
 
+def gpu_links(machine: MachineType) -> tuple[tuple[str, ...], ...]:
+    """Give the matrix GPU by GPU; X on its diagonal."""
+    return tuple(
+        tuple("X" if one is two else link_of_gpus(machine, one, two) for two in machine.gpus)
+        for one in machine.gpus
+    )
+
+
+def nic_distances(machine: MachineType) -> tuple[tuple[str, ...], ...]:
+    """Give the matrix GPU by NIC."""
+    return tuple(
+        tuple(distance_to_nic(machine, gpu, nic).value for nic in machine.nics)
+        for gpu in machine.gpus
+    )
+
+
 def _pcie_distance(one: DeviceSlot, two: DeviceSlot) -> Distance:
     rules = (
         (_is_same(_lowest(one), _lowest(two)), Distance.PIX),

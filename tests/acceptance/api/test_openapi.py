@@ -64,6 +64,7 @@ def test_every_promised_route_is_there() -> None:
         *("/queues/{name}/shares", "/shares", "/jobs/{job_id}:top"),
         *("/nodes", "/nodes/{name}", "/nodes/{name}:cordon", "/nodes/{name}:uncordon"),
         *("/devices", "/devices/{device_id}", "/devices/{device_id}/history"),
+        *("/device-types", "/device-types/{name}"),
         *("/fragmentation", "/events", "/whoami"),
         *("/healthz", "/readyz", "/metrics"),
     }

@@ -167,6 +167,15 @@ def test_a_placement_policy_that_nobody_offers_is_refused(tmp_path: Path) -> Non
     assert caught.value.hint == "choose one of: fragmentation, pack, spread"
 
 
+def test_a_wrong_machine_type_of_the_site_keeps_the_gateway_from_starting(tmp_path: Path) -> None:
+    (tmp_path / "my-board.yaml").write_text("{cpu_cores: 1, memory_gib: 1, gpus: [], nicks: []}")
+
+    with pytest.raises(StartupRefused, match="/nicks is no known field") as caught:
+        build_gateway(settings(tmp_path, machines_dir=tmp_path))
+
+    assert caught.value.hint == "did you mean 'nics'?"
+
+
 def open_files(folder: Path) -> list[str]:
     """Give the files below a folder that this program holds open."""
     gc.collect()

@@ -183,7 +183,7 @@ def test_a_wrong_field_is_told_with_file_place_and_remedy(
 def test_text_that_is_no_yaml_or_no_mapping_is_refused() -> None:
     assert "is not YAML" in refusal("{").detail
     assert "is empty, not a mapping" in refusal("").detail
-    assert refusal("cpu_cores: 1").pointer == "/memory_gib"
+    assert refusal("cpu_cores: 1").pointer == "/gpus"
 
 
 def test_a_file_name_that_is_no_machine_name_is_refused() -> None:

@@ -108,6 +108,7 @@ def page(*items: dict[str, Any]) -> dict[str, Any]:
         (lambda c: c.nodes.get("n/1"), NODE, "GET /api/v1/nodes/n%2F1"),
         (lambda c: c.nodes.uncordon("n1"), NODE, "POST /api/v1/nodes/n1:uncordon"),
         (lambda c: c.devices.get(7), DEVICE, "GET /api/v1/devices/7"),
+        (lambda c: c.devices.types(), page(), "GET /api/v1/device-types"),
         (lambda c: list(c.devices.list()), page(DEVICE), "GET /api/v1/devices?limit=500"),
         (
             lambda c: list(c.devices.list(node="n1", kind="rdma", free=False)),
