@@ -1,7 +1,7 @@
 """Reads which devices a node has, from its topology annotation, machine type or counts. Pure.
 
-Sources, in this order: the annotation `training-gateway.io/topology`, the machine type's entry in
-the built-in catalogue, and as a last resort the counts that device plugins report, without any
+Sources, in this order: the annotation `training-gateway.io/topology`, the catalogue's machine type
+that the node's labels name, and as a last resort the counts that device plugins report, without any
 topology. Nothing that a node says makes it raise.
 """
 
@@ -13,9 +13,8 @@ from gateway.backends.base import DeviceSeen
 from gateway.backends.kubeflow.json_paths import Json, text_at, texts_at, whole_at
 from gateway.backends.kubeflow.names import MACHINE_TYPE_LABEL, TOPOLOGY_ANNOTATION, is_gpu, is_rdma
 from gateway.backends.kubeflow.requests import total_of
-from gateway.backends.machine_catalogue import machine
+from gateway.backends.machine_catalogue import machine_matching
 from gateway.core.vocabulary import DeviceHealth, DeviceKind
-from gateway.errors import InvalidInput
 
 INSTANCE_TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
 MOST_WHOLE_NICS: Final = 32
@@ -63,13 +62,10 @@ def _counted(kind: DeviceKind, stem: str, count: int) -> tuple[DeviceSeen, ...]:
 
 
 def _catalogued(node: Json) -> tuple[DeviceSeen, ...]:
-    # Only our own label, set by whoever knows the catalogue. The cloud's instance type is shown to
-    # people but brings no topology, since a wrong pair is worse than an unknown one.
-    name = texts_at(node, "metadata", "labels").get(MACHINE_TYPE_LABEL, "")
-    try:
-        return machine(name).devices_of(text_at(node, "metadata", "name"))
-    except InvalidInput:
-        return ()
+    # By our own label, or by labels that stand for one wiring alone: where they leave a doubt the
+    # catalogue gives nothing, since a wrong pair is worse than an unknown one.
+    found = machine_matching(texts_at(node, "metadata", "labels"))
+    return found.devices_of(text_at(node, "metadata", "name")) if found else ()
 
 
 def _annotated(node: Json) -> tuple[DeviceSeen, ...]:

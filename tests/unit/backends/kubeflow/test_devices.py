@@ -56,6 +56,19 @@ def test_our_own_label_names_the_machine_before_the_clouds(
     assert machine_type_of(a_node(**labels)) == machine_type
 
 
+def test_a_clouds_instance_type_brings_the_topology_of_its_machine() -> None:
+    found = devices_of(a_node(**{INSTANCE: "p4d.24xlarge"}), GPUS)
+
+    places = [(each.kind, each.switch) for each in found]
+    assert places == [(GPU, i // 2) for i in range(8)] + [(RDMA, i) for i in range(4)]
+
+
+def test_a_type_that_the_catalogue_does_not_know_leaves_the_counts() -> None:
+    found = devices_of(a_node(**{TYPE: "elsewhere", INSTANCE: "p4d.24xlarge"}), GPUS)
+
+    assert {(each.kind, each.switch) for each in found} == {(GPU, -1)}
+
+
 def test_a_written_device_is_taken_field_by_field() -> None:
     entry = {
         "kind": "gpu",

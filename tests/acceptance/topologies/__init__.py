@@ -1,0 +1,1 @@
+"""The page on topologies, drawn by the product."""
