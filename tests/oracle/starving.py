@@ -147,7 +147,8 @@ def fewest(case: Case, job: Job, choice: Choice, domain: list[int]) -> list[int]
         places = on_empty(case, job, choice, rows[:count])
         if places is not None:
             bound = [each.name for each in job.request.pod_sets if is_bound(job, each)]
-            return sorted({place.row for name in bound for place in places[name]})
+            used = sorted({place.row for name in bound for place in places[name]})
+            return used if on_empty(case, job, choice, used) else sorted(rows[:count])
     return []
 
 

@@ -11,7 +11,7 @@ from itertools import product
 from gateway.core.jobs.request import PodSetRequest, RequestClass
 from gateway.core.queues.definitions import Caps, Flavor, Queue
 from gateway.core.queues.tree import Pair, QuotaTree
-from gateway.core.resources import GPU
+from gateway.core.resources import CPU, GPU
 
 FlavorChoice = dict[str, Flavor]
 """Flavor by pod set name."""
@@ -28,6 +28,8 @@ class Option:
     """The part that quota counts; pairs that nobody limits are left out."""
     place: tuple[str, ...]
     """Flavor names by pod set: with the class it says what placement will be asked."""
+    flavor: str
+    """Of the largest pods, whose nodes the gang depends on most."""
 
 
 # Compared by identity: one object, buried and revived in place wherever it is listed.
@@ -83,7 +85,18 @@ def _option(tree: QuotaTree, queue: str, request: RequestClass, choice: FlavorCh
         charges=charges,
         counted=tree.counted(queue, charges),
         place=tuple(choice[pod_set.name].name for pod_set in request.pod_sets),
+        flavor=choice[largest(request).name].name,
     )
+
+
+def largest(request: RequestClass) -> PodSetRequest:
+    """Give the pod set with the largest pods: by GPUs, then CPU, then how many, then name."""
+    return max(request.pod_sets, key=_size)
+
+
+def _size(pod_set: PodSetRequest) -> tuple[int, int, int, str]:
+    asked = dict(pod_set.per_pod)
+    return asked.get(GPU, 0), asked.get(CPU, 0), pod_set.count, pod_set.name
 
 
 def choices(

@@ -62,8 +62,13 @@ def plan_pass(
         node_holds=decided.node_holds,
         next_wake_at_us=next_wake_at_us(state, now_us, decided.slots()),
         # The next pass then runs at once: what is owed must not wait for the slow, steady pace.
-        is_complete=not telling.untold and not decided.not_reached,
+        is_complete=not telling.untold and not decided.not_reached and not _moves_holds(state),
     )
+
+
+def _moves_holds(state: State) -> bool:
+    """Whether others may use nodes, or begin to hold some, once the present pass is written."""
+    return state.hoped != state.node_holds
 
 
 class _Telling:

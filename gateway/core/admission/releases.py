@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gateway.core.admission.asks import FlavorChoice
+from gateway.core.admission.asks import FlavorChoice, largest
 from gateway.core.admission.trial import Scene
 from gateway.core.devices.fleet import Bool, Fleet, Int64
-from gateway.core.jobs.request import PodSetRequest, RequestClass
+from gateway.core.jobs.request import RequestClass
 from gateway.core.placing.levels import NO_DOMAIN
 from gateway.core.policies import named
 from gateway.core.policies.placement import PLACEMENT, GangPlaces
@@ -23,6 +23,9 @@ from gateway.core.resources import CPU, GPU
 def nodes_to_keep(scene: Scene, request: RequestClass, choice: FlavorChoice) -> Int64 | None:
     """Give the rows, sorted; None where even empty nodes of one domain would not do."""
     trial = _Trial(scene, request, choice)
+    # One trial for those whom no nodes would do, instead of some for each domain.
+    if not trial.fits(np.arange(len(scene.fleet))):
+        return None
     in_use = _in_use(scene.fleet, request)
     best: tuple[int, int, Int64] | None = None
     for domain in trial.domains():
@@ -49,7 +52,7 @@ class _Trial:
         self._request = request
         self._place = named("placement", PLACEMENT, scene.policies.placement)
         self._nodes = scene.nodes(request, choice)
-        self._main = max(request.pod_sets, key=_size)
+        self._main = largest(request)
 
     def domains(self) -> Iterator[Int64]:
         """Give the usable nodes of each domain that the largest pods of the gang may share."""
@@ -76,7 +79,9 @@ class _Trial:
             places = found or places
         # Small idle nodes stand first and may hold none of it; they are not kept for nothing.
         used = {each.row for name in places if self._is_bound(name) for each in places[name]}
-        return np.array(sorted(used), dtype=np.int64)
+        kept = np.array(sorted(used), dtype=np.int64)
+        # Several large sets are placed by a heuristic, which may not find on less what it found.
+        return kept if self.fits(kept) else np.sort(rows[:high])
 
     def fits(self, rows: Int64) -> bool:
         """Whether the gang fits these nodes alone, emptied."""
@@ -108,8 +113,3 @@ def _in_use(fleet: Fleet, request: RequestClass) -> Int64:
     column = fleet.resources.index(CPU)
     left: Int64 = fleet.total[:, column] - fleet.free[:, column]
     return left
-
-
-def _size(pod_set: PodSetRequest) -> tuple[int, int, int, str]:
-    wanted = dict(pod_set.per_pod)
-    return wanted.get(GPU, 0), wanted.get(CPU, 0), pod_set.count, pod_set.name

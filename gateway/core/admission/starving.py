@@ -9,7 +9,7 @@ A job's whole wait counts, not only the part for which nodes alone refused it: t
 row, and needs no memory that a restart could lose.
 """
 
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Container, Iterable, Iterator
 
 import numpy as np
 
@@ -18,8 +18,6 @@ from gateway.core.admission.releases import nodes_to_keep, would_do
 from gateway.core.admission.state import AskKey, State
 from gateway.core.admission.types import NodeHold
 from gateway.core.devices.fleet import Bool
-from gateway.core.jobs.request import RequestClass
-from gateway.core.resources import CPU, GPU
 from gateway.core.resources.words import listed
 
 Starving = tuple[int, int, Ask, Option]
@@ -45,20 +43,17 @@ class Keeping:
             state.revive_refused()
         self._kept: Bool | None = None
         self._next: dict[str, list[Starving]] = {}
+        # Once for the pass: thousands may starve while somebody else holds what they could use.
+        self._seen = {*self._keys.values(), *self._candidates()}
 
     def has_turn(self, ask: Ask) -> bool:
         """Whether an ask takes part although it is known not to fit: its turn must be seen."""
-        key = ask.queue.name, ask.class_id
-        return key in self._keys.values() or (key in self._state.starving and self._may_hold(ask))
+        return (ask.queue.name, ask.class_id) in self._seen
 
     def roots(self) -> set[int]:
         """Give the roots of those who hold nodes, or may begin to."""
-        tree, state = self._state.scene.tree, self._state
-        gone = {key for key in state.starving if not _is_refused(state, key)}
-        state.starving -= gone
-        starving = [key[0] for key in state.starving if self._may_hold(state.asks[key])]
-        holding = [key[0] for key in self._keys.values()]
-        return {id(tree.root_of(queue)) for queue in {*holding, *starving}}
+        tree = self._state.scene.tree
+        return {id(tree.root_of(queue)) for queue in {queue for queue, _ in self._seen}}
 
     @property
     def is_on(self) -> bool:
@@ -83,14 +78,18 @@ class Keeping:
         for hold in mine:
             self._keep(hold)
         for option in passing:
-            flavor = flavor_of(ask.request, option)
-            if flavor not in self._held:
-                self._note(flavor, ask, option, slot)
+            if option.flavor not in self._held:
+                self._note(ask, option, slot)
         return bool(mine)
 
-    def _may_hold(self, ask: Ask) -> bool:
-        """Whether nobody holds nodes of a flavor that an ask could use."""
-        return any(flavor_of(ask.request, each) not in self._held for each in ask.options)
+    def _candidates(self) -> Iterator[AskKey]:
+        """Give what may starve for nodes of a flavor of which nobody holds any."""
+        state, held = self._state, self._held.keys()
+        # Whoever was let be tried again says so itself if it fails.
+        state.starving = {key for key in state.starving if _is_refused(state, key)}
+        for key in state.starving:
+            if not held >= {option.flavor for option in state.asks[key].options}:
+                yield key
 
     def holds(
         self, leaving: Container[int], failed: Container[AskKey], cut_off: Collection[str]
@@ -103,26 +102,26 @@ class Keeping:
             cut_off: queues in which turns may be left.
         """
         # Whoever has no turn cannot start, and would keep nodes from others for nothing.
-        found = {
-            flavor: hold
+        going_on = (
+            hold
             for flavor, hold in self._held.items()
-            if hold.job_id not in leaving
-            and (self._keys[flavor] in failed or self._keys[flavor][0] in cut_off)
-        }
-        for flavor, starving in self._next.items():
-            oldest = sorted(starving, key=lambda each: each[:2])[:MOST_ASKED]
-            holds = (self._begin(flavor, each) for each in oldest if each[1] not in leaving)
-            hold = next(filter(None, holds), None)
-            if hold is not None:
-                found[flavor] = hold
-        return tuple(found[flavor] for flavor in sorted(found))
+            if self._keys[flavor] in failed or self._keys[flavor][0] in cut_off
+        )
+        found = [*going_on, *filter(None, map(self._oldest, self._next.values()))]
+        staying = (hold for hold in found if hold.job_id not in leaving)
+        return tuple(sorted(staying, key=lambda hold: hold.flavor))
+
+    def _oldest(self, starving: Iterable[Starving]) -> NodeHold | None:
+        """Give the hold of the one that waits for longest and for which any nodes would do."""
+        oldest = sorted(starving, key=lambda each: each[:2])[:MOST_ASKED]
+        return next(filter(None, map(self._begin, oldest)), None)
 
     def _keep(self, hold: NodeHold) -> None:
         fleet = self._state.scene.fleet
         rows = np.isin(fleet.node_id, hold.node_ids)
         self._kept = rows if self._kept is None else self._kept | rows
 
-    def _note(self, flavor: str, ask: Ask, option: Option, slot: int) -> None:
+    def _note(self, ask: Ask, option: Option, slot: int) -> None:
         table = self._state.lines.table
         since_us = max(int(table.submitted_us[slot]), table.eligible_us.get(slot, 0))
         due_us = self._state.starves_at_us(ask, since_us)
@@ -131,9 +130,9 @@ class Keeping:
             self._state.watch(ask, due_us)
             return
         job_id = int(table.job_id[slot])
-        self._next.setdefault(flavor, []).append((since_us, job_id, ask, option))
+        self._next.setdefault(option.flavor, []).append((since_us, job_id, ask, option))
 
-    def _begin(self, flavor: str, starving: Starving) -> NodeHold | None:
+    def _begin(self, starving: Starving) -> NodeHold | None:
         """Give the hold of one that starves; None for a gang that no nodes could ever take."""
         _, job_id, ask, option = starving
         fleet = self._state.scene.fleet
@@ -141,14 +140,7 @@ class Keeping:
         if rows is None:
             return None
         node_ids = tuple(sorted(fleet.node_id[rows].tolist()))
-        return NodeHold(flavor=flavor, job_id=job_id, node_ids=node_ids)
-
-
-def flavor_of(request: RequestClass, option: Option) -> str:
-    """Give the flavor of the largest pods, of which nodes would be kept."""
-    sizes = [(dict(each.per_pod), each.name) for each in request.pod_sets]
-    _, name = max(sizes, key=lambda each: (each[0].get(GPU, 0), each[0].get(CPU, 0), each[1]))
-    return option.choice[name].name
+        return NodeHold(flavor=option.flavor, job_id=job_id, node_ids=node_ids)
 
 
 def holders_words(state: State) -> str:
@@ -168,7 +160,7 @@ def _stands(state: State, hold: NodeHold, ask: Ask) -> bool:
     fleet, tree = state.scene.fleet, state.scene.tree
     rows = np.flatnonzero(np.isin(fleet.node_id, hold.node_ids))
     return len(rows) == len(hold.node_ids) and any(
-        flavor_of(ask.request, each) == hold.flavor
+        each.flavor == hold.flavor
         and tree.has_room(ask.queue.name, each.counted)
         and would_do(state.scene, ask.request, each.choice, rows)
         for each in ask.options

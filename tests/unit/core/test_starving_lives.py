@@ -75,6 +75,13 @@ def test_when_the_one_that_would_starve_first_leaves_the_next_starves_in_its_own
     assert hold.job_id == 12
 
 
+def test_when_holds_move_another_pass_follows_at_once(crowd: Crowd) -> None:
+    crowd.begin()
+    assert crowd.turn().is_complete
+    assert not crowd.later(AFTER_US).turn().is_complete
+    assert crowd.turn().is_complete
+
+
 def test_holds_that_are_read_again_are_no_news(crowd: Crowd) -> None:
     crowd.begin()
     crowd.later(AFTER_US).turn()
