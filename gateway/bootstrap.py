@@ -19,7 +19,7 @@ import uvicorn
 from gateway.api.app import create_app
 from gateway.api.tokens import TokenFile, new_token, token_line
 from gateway.backends.base import LaunchBackend
-from gateway.backends.machine_catalogue import use_site_machines
+from gateway.backends.machine_catalogue import known_facts, use_site_machines
 from gateway.core.admission import Policies
 from gateway.core.mirror import Mirror
 from gateway.core.policies import named, register
@@ -66,7 +66,7 @@ def build_gateway(settings: Settings) -> Gateway:
         backend=backend,
         settings=settings,
         leadership=Leadership(holder=f"{socket.gethostname()}-{secrets.token_hex(6)}"),
-        mirror=MirrorState(mirror=Mirror(policies)),
+        mirror=MirrorState(mirror=Mirror(policies, known_facts())),
     )
 
 

@@ -14,12 +14,14 @@ from typing import Final
 
 from gateway.backends.machine_reading import read_machine
 from gateway.backends.machine_types import Machine
+from gateway.core.devices.fleet import MachineType
 from gateway.core.vocabulary import LABEL_PREFIX
 from gateway.errors import InvalidInput
 
 __all__ = [
     "Machine",
     "check_file",
+    "known_facts",
     "machine",
     "machine_matching",
     "machine_names",
@@ -28,6 +30,7 @@ __all__ = [
 ]
 
 OWN_LABEL: Final = LABEL_PREFIX + "machine-type"
+INSTANCE_LABEL: Final = "node.kubernetes.io/instance-type"
 SUFFIX: Final = ".yaml"
 _SITE: Final[dict[str, Machine]] = {}
 """Types of the site's folder; filled once at start-up, before anybody looks a type up."""
@@ -52,6 +55,17 @@ def machine(name: str) -> Machine:
             value=name,
             allowed=machine_names(),
             hint="use one of these machine types, or add a file of your own",
+        )
+    return found
+
+
+def known_facts() -> Mapping[str, MachineType]:
+    """Give the types with facts that no device tells, by every name that their nodes may give."""
+    found: dict[str, MachineType] = {}
+    for each in filter(_has_facts, machines().values()):
+        # A node without our own label is of the type that its cloud names.
+        found |= dict.fromkeys(
+            {each.match.get(INSTANCE_LABEL, each.name), each.name}, each.topology
         )
     return found
 
@@ -107,6 +121,10 @@ def _require_two_apart(one: Machine, two: Machine) -> None:
             value=dict(two.match),
             hint=f"add a label on which {two.name!r} and {one.name!r} differ",
         )
+
+
+def _has_facts(kind: Machine) -> bool:
+    return bool(kind.topology.partitions or kind.topology.links or kind.topology.is_c2c)
 
 
 def _is_of(kind: Machine, labels: Mapping[str, str]) -> bool:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from gateway.core.admission.snapshots import class_ids_of, setting_of, snapshot_of
 from gateway.core.admission.state import Definitions, State
 from gateway.core.admission.types import NodeHold, Policies, Snapshot
+from gateway.core.devices.known_facts import NOTHING_KNOWN, KnownMachines
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.devices.warm import FleetState
 from gateway.core.jobs.request import RequestClass
@@ -99,12 +100,14 @@ class MirrorRows(NamedTuple):
 class Mirror:
     """Keeps a state as the database has it."""
 
-    def __init__(self, policies: Policies | None = None) -> None:
+    def __init__(
+        self, policies: Policies | None = None, known: KnownMachines = NOTHING_KNOWN
+    ) -> None:
         """Start empty; the first rows to apply are all of them."""
         self.definitions = DefinitionRows(0, (), (), ())
         self.is_inventory_complete = False
         self.state = State(policies or Policies())
-        self._inventory = FleetState()
+        self._inventory = FleetState(known)
         self._charges: dict[int, ChargeRow] = {}
         self._gangs: dict[int, int] = {}
         """Live charges by attempt: a gang ends with the last of them."""

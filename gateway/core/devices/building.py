@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gateway.core.devices.fleet import DeviceSlot, Fleet, Int64, MachineType
+from gateway.core.devices.known_facts import NOTHING_KNOWN, KnownMachines, with_facts
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.resources import CPU, MEMORY, PODS
 from gateway.core.vocabulary import DeviceHealth, DeviceKind
@@ -56,12 +57,16 @@ def _masks(rows: list[DeviceRow]) -> tuple[int, int]:
 
 
 def fleet_of(
-    nodes: Iterable[NodeRow], devices: Mapping[int, NodeDevices], *, is_complete: bool
+    nodes: Iterable[NodeRow],
+    devices: Mapping[int, NodeDevices],
+    *,
+    is_complete: bool,
+    known: KnownMachines = NOTHING_KNOWN,
 ) -> Fleet:
     """Give the fleet of all present nodes, sorted by name; `devices` by node id."""
     rows = _present(nodes)
     held = [devices.get(node.node_id, NO_DEVICES) for node in rows]
-    machines, machine = _machines(rows, held)
+    machines, machine = _machines(rows, held, known)
     resources = _resources(rows)
     return Fleet(
         node_id=int_column(rows, "node_id"),
@@ -107,18 +112,19 @@ def is_free(device: DeviceRow) -> bool:
 
 
 def _machines(
-    rows: list[NodeRow], held: list[NodeDevices]
+    rows: list[NodeRow], held: list[NodeDevices], known: KnownMachines
 ) -> tuple[tuple[MachineType, ...], list[int]]:
     """Give the machine types, and each node's index into them; equal slots are one type."""
-    kinds: dict[tuple[tuple[DeviceSlot, ...], ...], int] = {}
+    # Nodes of two names are one type, unless something is known of the one by its name.
+    kinds: dict[tuple[tuple[DeviceSlot, ...], tuple[DeviceSlot, ...], MachineType | None], int] = {}
     machines: list[MachineType] = []
     machine = []
     for node, devices in zip(rows, held, strict=True):
-        index = kinds.setdefault((devices.gpus, devices.nics), len(machines))
+        facts = known.get(node.machine_type)
+        index = kinds.setdefault((devices.gpus, devices.nics, facts), len(machines))
         if index == len(machines):
-            machines.append(
-                MachineType(name=node.machine_type, gpus=devices.gpus, nics=devices.nics)
-            )
+            seen = MachineType(name=node.machine_type, gpus=devices.gpus, nics=devices.nics)
+            machines.append(with_facts(seen, facts))
         machine.append(index)
     return tuple(machines), machine
 

@@ -22,6 +22,7 @@ from gateway.core.devices.building import (
     slot_of,
 )
 from gateway.core.devices.fleet import DeviceSlot, Fleet
+from gateway.core.devices.known_facts import NOTHING_KNOWN, KnownMachines
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.vocabulary import DeviceHealth, DeviceKind
 
@@ -45,8 +46,9 @@ class FleetChange(NamedTuple):
 class FleetState:
     """Nodes and devices as last reported; older rows of the same ids are replaced."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: KnownMachines = NOTHING_KNOWN) -> None:
         """Start empty; the first rows to apply are all of them."""
+        self._known = known
         self._nodes: dict[int, NodeRow] = {}
         self._devices: dict[int, NodeDevices] = {}
         self._pairs: dict[tuple[str, str], tuple[str, str]] = {}
@@ -73,7 +75,9 @@ class FleetState:
         """Give the present fleet and what changed since this was last asked."""
         fleet = self._fleet
         if fleet is None:
-            fleet = fleet_of(self._nodes.values(), self._devices, is_complete=is_complete)
+            fleet = fleet_of(
+                self._nodes.values(), self._devices, is_complete=is_complete, known=self._known
+            )
             self._row_of = {node: row for row, node in enumerate(fleet.node_id.tolist())}
             rows = None
         else:

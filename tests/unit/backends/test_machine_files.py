@@ -9,6 +9,7 @@ import yaml
 
 from gateway.backends.machine_catalogue import (
     check_file,
+    known_facts,
     machine,
     machine_matching,
     machine_names,
@@ -104,6 +105,17 @@ def test_the_topology_holds_the_same_devices_as_the_list() -> None:
         ):
             told = [(d.ordinal, d.switch, d.numa, d.rail) for d in kind.named(which)]
             assert told == [(s.ordinal, s.switch, s.numa, s.rail) for s in slots]
+
+
+def test_facts_that_no_device_tells_are_known_by_every_name_of_the_type(tmp_path: Path) -> None:
+    write(tmp_path, "my-board", degraded=[[1, 0]])
+    use_site_machines(tmp_path)
+
+    assert set(known_facts()) == {
+        *("gb200-nvl72", "BM.GPU.GB200.4"),
+        *("gb300-nvl72", "Standard_ND128isr_GB300_v6", "my-board"),
+    }
+    assert known_facts()["my-board"].links == ((0, 1),)
 
 
 def test_a_site_adds_its_own_machine_and_may_replace_a_built_in_one(tmp_path: Path) -> None:
