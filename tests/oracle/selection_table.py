@@ -1,10 +1,10 @@
 """Best device choices of a machine by one table over all pairs of GPU and NIC sets.
 
-The same plain search as in `selection`, laid out so that all sizes of a free state are answered at
-once: needed where every mask is tried. For machines of at most 20 devices in all.
+The same plain search as in `selection`, with everything that does not depend on what is free worked
+out before: needed where every mask is tried. For machines of at most 20 devices in all.
 """
 
-from itertools import groupby
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,39 +48,24 @@ class SelectionTable:
             table[gpus, nics] = (is_broken << 20) + (distance << 10) + link_costs(self.layout, gpus)
         return table
 
-    def choices(self, free: tuple[int, int], rule: PairRule) -> dict[tuple[int, int], Choice]:
-        """Give the best choice for every size, the rule being preferred."""
-        gpus, nics = (_within(mask) for mask in free)
+    def choice(self, free: tuple[int, int], wish: DeviceWish) -> Choice | None:
+        """Give the best choice for one wish without siblings."""
+        gpus, nics = map(_within, free, wish[:2])
+        found = self._best(free, gpus, nics, wish.rule) if len(gpus) and len(nics) else None
+        return None if found and wish.is_required and not found.is_aligned else found
+
+    def _best(self, free: tuple[int, int], gpus: Table, nics: Table, rule: PairRule) -> Choice:
         pairs = np.ix_(gpus, nics)
         left = self.left[np.ix_(free[0] ^ gpus, free[1] ^ nics)]
         # Judged field by field: what meets the rule and is near, then what stays, then order.
         keys = (self.first[rule][pairs] * LOW + left) * LOW + self.order[pairs]
-        by_size: dict[tuple[int, int], Choice] = {}
-        for rows, columns in _blocks(gpus, nics):
-            block = keys[np.ix_(rows, columns)]
-            row, column = np.unravel_index(block.argmin(), block.shape)
-            gpu, nic = int(gpus[rows[row]]), int(nics[columns[column]])
-            is_aligned = not self.first[rule][gpu, nic] >> 20
-            by_size[gpu.bit_count(), nic.bit_count()] = Choice(gpu, nic, is_aligned)
-        return by_size
-
-    def choice(self, free: tuple[int, int], wish: DeviceWish) -> Choice | None:
-        """Give the best choice for one wish without siblings."""
-        found = self.choices(free, wish.rule).get((wish.gpus, wish.nics))
-        return None if found and wish.is_required and not found.is_aligned else found
+        row, column = np.unravel_index(keys.argmin(), keys.shape)
+        gpu, nic = int(gpus[row]), int(nics[column])
+        return Choice(gpu, nic, is_aligned=not self.first[rule][gpu, nic] >> 20)
 
 
-def _within(mask: int) -> Table:
-    """Give all subsets of a mask, by size."""
-    every = [each for each in range(mask + 1) if not each & ~mask]
-    return np.array(sorted(every, key=int.bit_count), dtype=np.int64)
-
-
-def _blocks(gpus: Table, nics: Table) -> list[tuple[list[int], list[int]]]:
-    """Give the rows and columns of every pair of sizes."""
-    return [(rows, columns) for rows in _by_size(gpus) for columns in _by_size(nics)]
-
-
-def _by_size(sets: Table) -> list[list[int]]:
-    sizes = np.bitwise_count(sets).tolist()
-    return [list(group) for _, group in groupby(range(len(sizes)), sizes.__getitem__)]
+@lru_cache(maxsize=65536)
+def _within(mask: int, size: int) -> Table:
+    """Give the subsets of a mask that have a size."""
+    every = [each for each in range(mask + 1) if not each & ~mask and each.bit_count() == size]
+    return np.array(every, dtype=np.int64)
