@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
 from gateway.core.devices.seen import DeviceSeen, NodeSeen
+from gateway.core.resources.node_rules import Toleration
 from gateway.core.vocabulary import BackendName, DeviceKind, Guarantee
 from gateway.errors import ClusterRejected
 
@@ -63,6 +64,8 @@ class PlannedPod:
     devices: tuple[PlannedDevice, ...] = ()
     cpu_millis: int = 0
     memory_bytes: int = 0
+    tolerations: tuple[Toleration, ...] = ()
+    """Those of its flavor when it was granted; the same for all pods of a set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

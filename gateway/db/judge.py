@@ -6,12 +6,13 @@ attempt. What the planner got wrong surfaces here as GrantConflict, and only tha
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import and_, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from gateway.core.resources.node_rules import Toleration
 from gateway.core.vocabulary import AttemptPhase, DeviceHealth, DeviceKind, JobState
 from gateway.db.engine import Writer
 from gateway.db.tables import (
@@ -46,6 +47,8 @@ class GrantPod:
     amounts: Mapping[str, int]
     devices: tuple[tuple[DeviceKind, int], ...]
     """(kind, ordinal) on that node."""
+    tolerations: tuple[Toleration, ...] = ()
+    """Those of the flavor under which it was placed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +189,7 @@ def assignment_row(attempt_id: int, pod: GrantPod) -> dict[str, Any]:
         "rank": pod.rank,
         "node_id": pod.node_id,
         "amounts": dict(pod.amounts),
+        "tolerations": list(map(asdict, pod.tolerations)),
     }
 
 

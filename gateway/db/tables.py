@@ -420,6 +420,7 @@ assignments = Table(
     Column("node_id", Id, ForeignKey("nodes.id"), nullable=False),
     Column("amounts", Json, nullable=False, doc="What is taken from node_amounts, pods included."),
     Column("is_live", Boolean, nullable=False, server_default=true()),
+    Column("tolerations", Json, nullable=False, server_default=text("'[]'"), doc="Its flavor's."),
     UniqueConstraint("attempt_id", "pod_set", "pod_index"),
     # Freeing sums up what is live on a node; the ended ones are most of the table.
     Index("ix_assignments_live_node", "node_id", **only("is_live", "is_live = 1")),

@@ -208,6 +208,15 @@ class ExplainView(View):
     decided_at: Timestamp | None = None
 
 
+class TolerationView(View):
+    """One toleration of a pod."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+
 class PlannedPod(View):
     """Where a pod would run."""
 
@@ -217,6 +226,8 @@ class PlannedPod(View):
     node: str
     flavor: str
     devices: tuple[DeviceRef, ...]
+    tolerations: tuple[TolerationView, ...] = ()
+    """Those that its pod would be given for the flavor's sake."""
 
 
 class ChargeView(View):

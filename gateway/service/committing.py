@@ -12,6 +12,7 @@ from typing import Any
 from gateway.core.admission import Admit, ClassHold, CyclePlan, QueueHold
 from gateway.core.admission.types import NodeHold
 from gateway.core.jobs.request import RequestClass
+from gateway.core.queues.definitions import Flavor
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Row, Writer
 from gateway.db.events import NewEvent, append_event, append_events
@@ -45,6 +46,8 @@ class View:
 
     classes: Mapping[int, RequestClass]
     """By database id."""
+    flavors: Mapping[str, Flavor]
+    """By name, of that generation of definitions."""
     generation: int
     epoch: int
     usage: UsageTerms
@@ -165,7 +168,7 @@ class Commit:
             guarantee=backend.guarantee,
             object_name=object_name(job["name"], job["uid"], number),
             at_us=at_us,
-            pods=grant_pods(admit, self.view.classes[admit.class_index]),
+            pods=grant_pods(admit, self.view.classes[admit.class_index], self.view.flavors),
             charges=tuple(
                 (admit.queue, charge.flavor, charge.resource, charge.amount)
                 for charge in admit.charges

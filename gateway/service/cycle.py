@@ -57,6 +57,7 @@ def run_cycle(gateway: Gateway) -> CycleOutcome | None:
         lines, classes = mirror.state.lines, mirror.state.classes
         view = View(
             classes=classes,
+            flavors={each.name: each for each in mirror.definitions.flavors},
             generation=mirror.definitions.generation,
             epoch=epoch,
             usage=terms_of(mirror, gateway.settings.usage_half_life_seconds),

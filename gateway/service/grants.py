@@ -1,9 +1,11 @@
 """Turns one admission of a plan into the grant that the last judge takes or refuses. Pure."""
 
 import hashlib
+from collections.abc import Mapping
 
 from gateway.core.admission import Admit
 from gateway.core.jobs.request import RequestClass
+from gateway.core.queues.definitions import Flavor
 from gateway.core.resources import GPU, PODS, RDMA
 from gateway.core.vocabulary import DeviceKind
 from gateway.db.judge import GrantPod
@@ -14,8 +16,17 @@ DEVICE_RESOURCES = frozenset({GPU, RDMA})
 """Granted one by one as devices, so not taken from a node's amounts."""
 
 
-def grant_pods(admit: Admit, request: RequestClass) -> tuple[GrantPod, ...]:
-    """Give the pods of a grant by rank: the Master first, then the Workers."""
+def grant_pods(
+    admit: Admit, request: RequestClass, flavors: Mapping[str, Flavor]
+) -> tuple[GrantPod, ...]:
+    """Give the pods of a grant by rank: the Master first, then the Workers.
+
+    Args:
+        admit: what the plan gives to the gang.
+        request: what its class asks for.
+        flavors: those of the same definitions that the plan was made on, by name.
+    """
+    tolerations = {name: flavors[flavor].tolerations for name, flavor in admit.flavors}
     amounts = {
         pod_set.name: {
             # GPUs and NICs are granted one by one below; counted here as well they would be taken
@@ -36,6 +47,7 @@ def grant_pods(admit: Admit, request: RequestClass) -> tuple[GrantPod, ...]:
                 *((DeviceKind.GPU, bit) for bit in bits(place.gpu_mask)),
                 *((DeviceKind.RDMA, bit) for bit in bits(place.nic_mask)),
             ),
+            tolerations=tolerations.get(place.pod_set, ()),
         )
         # The plan is in the order of ranks, and this is where that becomes a fact.
         for rank, place in enumerate(admit.placements)

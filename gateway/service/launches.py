@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from gateway.backends.base import Launch, ObjectRef, PlannedDevice, PlannedPod
+from gateway.core.resources.node_rules import Toleration
 from gateway.core.vocabulary import AttemptPhase, DeviceKind, JobState
 from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
@@ -171,6 +172,8 @@ def _pod(pod: Row, held: Sequence[Row]) -> PlannedPod:
         devices=tuple(map(_device, held)),
         cpu_millis=pod["amounts"].get("cpu", 0),
         memory_bytes=pod["amounts"].get("memory", 0),
+        # Not asked of the flavor itself: whoever edits it must not change what is launched.
+        tolerations=tuple(Toleration(**item) for item in pod["tolerations"]),
     )
 
 

@@ -10,6 +10,8 @@ from typing import Any
 from gateway.core.admission.asking import ASKED_JOB, Forecast, Scope, forecast
 from gateway.core.admission.types import Admit, ClassHold
 from gateway.core.admission.unblock import Lift, Unblock, words_of
+from gateway.core.queues.definitions import Flavor
+from gateway.core.resources.node_rules import Toleration
 from gateway.core.resources.words import counted, listed
 from gateway.core.vocabulary import DeviceKind, LiftKind, Reason
 from gateway.core.waiting.table import NewJob
@@ -18,7 +20,13 @@ from gateway.db.inventory_reading import devices_on, names_of
 from gateway.errors import Conflict
 from gateway.schemas.base import micros_of
 from gateway.schemas.job_spec import JobSpec
-from gateway.schemas.views import CauseView, ChargeView, PlannedPod, QuotaStepView
+from gateway.schemas.views import (
+    CauseView,
+    ChargeView,
+    PlannedPod,
+    QuotaStepView,
+    TolerationView,
+)
 from gateway.service.context import Caller, Gateway
 from gateway.service.gangs import request_of
 from gateway.service.grants import bits
@@ -151,7 +159,7 @@ def _told(spec: JobSpec, reason: Reason, words: str) -> dict[str, Any]:
 
 
 def _placed(
-    gateway: Gateway, spec: JobSpec, admit: Admit, flavors: dict[str, str]
+    gateway: Gateway, spec: JobSpec, admit: Admit, flavors: dict[str, Flavor]
 ) -> dict[str, Any]:
     node_ids = {place.node_id for place in admit.placements}
     with gateway.database.read() as connection:
@@ -162,7 +170,7 @@ def _placed(
             index=place.index,
             rank=rank,
             node=names.get(place.node_id, ""),
-            flavor=flavors[place.pod_set],
+            flavor=flavors[place.pod_set].name,
             devices=tuple(
                 device_ref(devices[place.node_id, kind, ordinal])
                 for kind, mask in _masks(place.gpu_mask, place.nic_mask)
@@ -170,6 +178,7 @@ def _placed(
                 # The very moment between both readings may have taken a device away.
                 if (place.node_id, kind, ordinal) in devices
             ),
+            tolerations=tuple(map(_toleration, flavors[place.pod_set].tolerations)),
         )
         for rank, place in enumerate(admit.placements)
     )
@@ -180,6 +189,10 @@ def _placed(
         "placements": pods,
         "charges": tuple(ChargeView(**asdict(charge)) for charge in admit.charges),
     }
+
+
+def _toleration(toleration: Toleration) -> TolerationView:
+    return TolerationView(**asdict(toleration))
 
 
 def _masks(gpus: int, nics: int) -> tuple[tuple[str, int], ...]:

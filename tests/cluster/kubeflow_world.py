@@ -19,7 +19,7 @@ from tests.cluster.harness.rest import JsonObject, load_documents
 from tests.cluster.harness.scripts import PodScript
 from tests.cluster.harness.waiting import wait_until
 from tests.contract.backends.harness import Kind
-from tests.contract.backends.launches import a_launch, a_manifest
+from tests.contract.backends.launches import KEPT_OUT, a_launch, a_manifest, tolerating
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ACCOUNT = "training-gateway"
@@ -115,6 +115,13 @@ class World:
                 )
             )
         return launch
+
+    def keep_out(self, launch: Launch) -> Launch:
+        """Taint the nodes of a launch."""
+        taint = {"key": KEPT_OUT.key, "value": KEPT_OUT.value, "effect": KEPT_OUT.effect}
+        for node in {pod.node for pod in launch.pods}:
+            self.cluster.rest.merge_patch(f"/api/v1/nodes/{node}", {"spec": {"taints": [taint]}})
+        return tolerating(launch, KEPT_OUT)
 
     def finish(self, launch: Launch, rank: int, exit_code: int = 0) -> None:
         """Let a running replica end."""

@@ -87,6 +87,38 @@ def test_a_users_own_node_affinity_still_holds_beside_the_pin(world: World) -> N
     assert pins == [[launch.pods[0].node]] * 2
 
 
+def test_a_pod_carries_what_its_flavor_tolerates_to_a_node_that_keeps_others_out(
+    world: World,
+) -> None:
+    manifest = a_manifest(1)
+    own = {"key": "zone", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3600}
+    for template in templates(manifest):
+        template["spec"]["tolerations"] = [own]
+    launch = world.keep_out(world.launch_of(manifest))
+    run = Run(world, launch)
+    run.start()
+
+    granted = {"key": "pool", "operator": "Equal", "value": "training", "effect": "NoSchedule"}
+    for planned in launch.pods:
+        spec = world.pod(launch, planned.rank)["spec"]
+        assert spec["nodeName"] == planned.node
+        assert [each for each in spec["tolerations"] if each in (own, granted)] == [own, granted]
+
+
+def test_a_gang_on_kept_out_nodes_waits_for_ever_without_its_flavors_tolerations(
+    world: World,
+) -> None:
+    tolerating = world.keep_out(world.launch_of(a_manifest(0)))
+    pods = tuple(replace(pod, tolerations=()) for pod in tolerating.pods)
+    run = Run(world, replace(tolerating, pods=pods))
+    run.unsuspend()
+    run.open()
+    world.pass_time()
+
+    assert run.seen().replicas[0].phase is ReplicaPhase.PENDING
+    assert not world.has_started(run.launch)
+
+
 def test_a_replica_beyond_the_plan_stays_gated(world: World) -> None:
     launch = world.launch_of(a_manifest(1))
     run = Run(world, launch)

@@ -27,6 +27,7 @@ from gateway.backends.kubeflow.names import (
     VERSION,
 )
 from gateway.backends.kubeflow.replicas import has_gate, other_gates
+from gateway.backends.kubeflow.tolerations import granted_to, tolerating
 from gateway.core.vocabulary import ENVIRONMENT_PREFIX, LABEL_PREFIX, SCHEDULING_GATE
 
 # Of training-operator 1.9: activeDeadlineSeconds is looked at only when something else triggers a
@@ -157,6 +158,7 @@ def _template(launch: Launch, replicas: Json, name: str, priority_class: str) ->
         },
         "spec": {
             **_pod_spec(mapping_at(template, "spec"), priority_class),
+            **tolerating(mapping_at(template, "spec"), granted_to(launch, name)),
             # Gates can be set at creation only and afterwards only be removed (KEP-3521).
             "schedulingGates": [*other_gates(template), {"name": SCHEDULING_GATE}],
         },

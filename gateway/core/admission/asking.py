@@ -16,6 +16,7 @@ from gateway.core.admission.unblock import Unblock
 from gateway.core.admission.verdicts import ClassTeller
 from gateway.core.admission.what_if import asked
 from gateway.core.jobs.request import RequestClass
+from gateway.core.queues.definitions import Flavor
 from gateway.core.vocabulary import UNLIMITED
 from gateway.core.waiting.table import NewJob
 
@@ -30,8 +31,8 @@ class Forecast:
     """What the next cycle would do with a job: one of `admit`, `bar` and `hold` is there."""
 
     admit: Admit | None = None
-    flavors: tuple[tuple[str, str], ...] = ()
-    """(pod set, flavor) of an admission."""
+    flavors: tuple[tuple[str, Flavor], ...] = ()
+    """Under which each pod set of an admission was placed, by pod set."""
     sets: tuple[Unblock, ...] = ()
     """What would let it start, each complete by itself; nothing for an admission."""
     bar: Bar | None = None
@@ -86,5 +87,5 @@ def _class_of(state: State, request: RequestClass) -> int:
     return next(known, ASKED_CLASS)
 
 
-def _flavors_of(entry: Admitted) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((name, flavor.name) for name, flavor in entry.fit.choice.items()))
+def _flavors_of(entry: Admitted) -> tuple[tuple[str, Flavor], ...]:
+    return tuple(sorted(entry.fit.choice.items(), key=lambda each: each[0]))

@@ -23,6 +23,7 @@ def _admit(state: State, entry: Admitted) -> Admit:
             Charge(flavor=pair[0], resource=pair[1], amount=amount)
             for pair, amount in sorted(entry.fit.charges.items())
         ),
+        flavors=tuple(sorted((name, each.name) for name, each in entry.fit.choice.items())),
     )
 
 

@@ -123,6 +123,8 @@ class Admit:
     placements: tuple[PodPlacement, ...]
     """Every pod of the gang, ordered by pod set (Master first), then index."""
     charges: tuple[Charge, ...]
+    flavors: tuple[tuple[str, str], ...] = ()
+    """(pod set, flavor), by pod set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

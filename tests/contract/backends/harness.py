@@ -41,6 +41,12 @@ class Harness(Protocol):
         Every pod's plan names a node that exists, one GPU and one NIC.
         """
 
+    def keep_out(self, launch: Launch) -> Launch:
+        """Taint the launch's nodes; gives it as planned under a flavor that tolerates this.
+
+        A back end without a scheduler has nothing to taint.
+        """
+
     def finish(self, launch: Launch, rank: int, exit_code: int = 0) -> None:
         """Let a running replica end with this exit code."""
 

@@ -1,12 +1,16 @@
 """One-line launches for the tests of launch back ends."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gateway.backends.base import DeviceSeen, Launch, NodeSeen, PlannedDevice, PlannedPod
+from gateway.core.resources.node_rules import Toleration
 from gateway.core.vocabulary import DeviceKind
 
 DIGEST = "ab" * 32
+KEPT_OUT = Toleration(key="pool", value="training", effect="NoSchedule")
+"""What a flavor says whose nodes nobody else may use."""
 
 
 def a_manifest(
@@ -81,6 +85,12 @@ def _pod(kind: str, index: int, rank: int, nodes: Sequence[NodeSeen]) -> Planned
     return PlannedPod(
         pod_set=kind, index=index, rank=rank, node=node.name, devices=tuple(devices), cpu_millis=500
     )
+
+
+def tolerating(launch: Launch, *tolerations: Toleration) -> Launch:
+    """Give a launch as it is planned under a flavor with these tolerations."""
+    pods = tuple(replace(pod, tolerations=tolerations) for pod in launch.pods)
+    return replace(launch, pods=pods)
 
 
 def planned(device: DeviceSeen) -> PlannedDevice:

@@ -15,7 +15,7 @@ from gateway.backends.base import Launch
 from gateway.backends.local import LocalBackend
 from gateway.backends.virtual_fleet import virtual_fleet
 from tests.contract.backends.harness import Kind
-from tests.contract.backends.launches import a_launch, a_manifest
+from tests.contract.backends.launches import KEPT_OUT, a_launch, a_manifest, tolerating
 from tests.contract.backends.replica_program import FAILING_CODE
 
 FLEET = virtual_fleet("2xdgx-h100")
@@ -52,6 +52,10 @@ class LocalHarness:
         if kind is Kind.REJECTED:
             manifest = a_manifest(workers)
         return a_launch(manifest, nodes=FLEET, name=name)
+
+    def keep_out(self, launch: Launch) -> Launch:
+        """Taint nothing: this machine has no scheduler."""
+        return tolerating(launch, KEPT_OUT)
 
     def finish(self, launch: Launch, rank: int, exit_code: int = 0) -> None:
         """Tell a replica to end."""

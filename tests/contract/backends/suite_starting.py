@@ -77,6 +77,14 @@ class StartingSuite:
             assert replica is not None
             assert replica.node == pod.node
 
+    def test_nodes_that_only_the_flavor_tolerates_are_no_hindrance(self, harness: Harness) -> None:
+        run = Run(harness, harness.keep_out(harness.launch(Kind.LONG)))
+        assert run.backend.create(run.launch) == run.ref, "a retry meets its own object"
+        run.start()
+
+        nodes = [replica.node for replica in run.seen().replicas]
+        assert nodes == [pod.node for pod in run.launch.pods]
+
     def test_a_recreated_replica_is_opened_alone_onto_its_old_place(self, harness: Harness) -> None:
         run = Run(harness, harness.launch(Kind.RESTARTING))
         run.start()

@@ -12,7 +12,7 @@ from gateway.backends.simulated import ManualClock, SimulatedBackend
 from gateway.backends.simulated.life import FAILURE_CODE
 from gateway.backends.virtual_fleet import virtual_fleet
 from tests.contract.backends.harness import Kind
-from tests.contract.backends.launches import a_launch, a_manifest
+from tests.contract.backends.launches import KEPT_OUT, a_launch, a_manifest, tolerating
 from tests.contract.backends.suite import LaunchBackendSuite
 
 FLEET = virtual_fleet("2xdgx-h100")
@@ -50,6 +50,10 @@ class SimulatedHarness:
         script = {PREFIX + key: value for key, value in SCRIPTS[kind].items()}
         manifest = a_manifest(workers, annotations=script)
         return a_launch(manifest, nodes=FLEET, name=f"{kind}-{next(self._numbers)}")
+
+    def keep_out(self, launch: Launch) -> Launch:
+        """Taint nothing: the virtual cluster has no scheduler."""
+        return tolerating(launch, KEPT_OUT)
 
     def finish(self, launch: Launch, rank: int, exit_code: int = 0) -> None:
         """End a replica."""

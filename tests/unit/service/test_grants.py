@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from gateway.core.admission import Admit, PodPlacement
 from gateway.core.jobs.request import PodSetRequest, RequestClass
+from gateway.core.queues.definitions import Flavor
 from gateway.core.resources import amounts
+from gateway.core.resources.node_rules import Toleration
 from gateway.core.vocabulary import DeviceKind
 from gateway.service.grants import MAX_OBJECT_NAME, bits, grant_pods, object_name
 
@@ -33,12 +35,16 @@ def test_pods_are_ranked_as_placed_and_devices_are_not_amounts() -> None:
             PodPlacement(pod_set="Worker", index=0, node_id=8, gpu_mask=0b101, nic_mask=0b10),
         ),
         charges=(),
+        flavors=(("Master", "cpu"), ("Worker", "h100")),
     )
+    tolerated = Toleration(key="pool", value="training")
+    flavors = {"cpu": Flavor(name="cpu"), "h100": Flavor(name="h100", tolerations=(tolerated,))}
 
-    master, worker = grant_pods(admit, request)
+    master, worker = grant_pods(admit, request, flavors)
 
     assert (master.rank, master.node_id, dict(master.amounts)) == (0, 7, {"cpu": 100, "pods": 1})
     assert worker.rank == 1
+    assert (master.tolerations, worker.tolerations) == ((), (tolerated,))
     assert worker.amounts == {"cpu": 500, "memory": 7, "pods": 1, "example.com/fpga": 3}
     gpu, nic = DeviceKind.GPU, DeviceKind.RDMA
     assert worker.devices == ((gpu, 0), (gpu, 2), (nic, 1))
