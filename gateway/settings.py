@@ -57,6 +57,8 @@ class Settings(BaseSettings):
     """File of accepted tokens, one a line: name, role, namespaces, SHA-256."""
     allow_unsafe_templates: bool = False
     """Accept pod templates that could harm others (privileged, host paths and the like)."""
+    topology_labels: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
+    """Node label of each level that gangs may ask for, as rack=LABEL,block=LABEL."""
     kueue_label: Literal["refuse", "map"] = "refuse"
     """What to do with a Kueue queue label on a submitted job."""
     cycle_seconds: float = Field(default=2.0, gt=0)
@@ -98,6 +100,18 @@ class Settings(BaseSettings):
         if not isinstance(value, str):
             return value
         return tuple(name.strip() for name in value.split(",") if name.strip())
+
+    @field_validator("topology_labels", mode="before")
+    @classmethod
+    def _pairs(cls, value: object) -> object:
+        """Read LEVEL=LABEL, comma separated."""
+        if not isinstance(value, str):
+            return value
+        pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+        unnamed = [level for level, _, label in pairs if not (level.strip() and label.strip())]
+        if unnamed:
+            raise ValueError(f"{unnamed[0].strip()!r} needs a label: write LEVEL=LABEL")
+        return {level.strip(): label.strip() for level, _, label in pairs}
 
     @model_validator(mode="after")
     def _lease_outlives_calls(self) -> Self:

@@ -9,6 +9,7 @@ from gateway.api.reading import parse_json
 from gateway.api.templates import Reading, Templates
 from gateway.errors import InvalidInput
 from gateway.manifests import ReadOptions, read_documents, read_job
+from gateway.manifests.options import TOPOLOGY_LABELS
 from gateway.manifests.remembering import KnownJobs, ReadJob, alone
 from gateway.schemas.complaints import unknown_field
 from gateway.schemas.job_spec import JobSpec
@@ -131,6 +132,7 @@ def options_of(ask: Ask, overrides: Document) -> ReadOptions:
     return ReadOptions(
         allow_unsafe_templates=settings.allow_unsafe_templates,
         kueue_label=settings.kueue_label,
+        topology_labels={**TOPOLOGY_LABELS, **settings.topology_labels},
         default_namespace="default" if first == "*" else first,
         overrides=dict(overrides),
     )

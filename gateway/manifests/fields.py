@@ -14,6 +14,7 @@ from typing import Any, Final
 from gateway.core.vocabulary import LABEL_PREFIX, Guarantee, PairRule, PartitionRule
 from gateway.errors import GatewayError, InvalidInput, NotSupportedYet
 from gateway.manifests.json_text import read_json
+from gateway.manifests.options import TOPOLOGY_LABELS
 from gateway.manifests.plain import plain
 from gateway.manifests.spot import Spot, is_number
 
@@ -181,13 +182,8 @@ FIELDS: Final = {
         Field(name="partition", read=_choice(*PartitionRule)),
         Field(name="guarantee", read=_choice(*Guarantee), neutral=(Guarantee.ADVISORY.value,)),
         Field(name="accept_advisory", read=Spot.flag, neutral=(True, False)),
-        Field(
-            name="topology_level",
-            read=_choice("rack", "block", "nvlink_domain", "node"),
-            neutral=(),
-            hint="use a nodeSelector on the rack's label",
-        ),
-        Field(name="topology_mode", read=_choice("required", "preferred"), neutral=()),
+        Field(name="topology_level", read=_choice(*TOPOLOGY_LABELS)),
+        Field(name="topology_mode", read=_choice("required", "preferred")),
         Field(name="topology_slice_size", read=_whole(1, 2**31 - 1), neutral=()),
         Field(name="not_before_at", read=_time),
         Field(name="retries_limit", read=_whole(0, 1000), neutral=(0,), hint=_GATEWAY_RETRIES),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 RDMA_RESOURCE_NAMES: Final = (
@@ -17,6 +18,17 @@ RDMA_RESOURCE_NAMES: Final = (
 )
 """Patterns of the resource names by which device plugins offer RDMA NICs, one unit a NIC."""
 GPU_RESOURCE_NAMES: Final = ("nvidia.com/gpu", "amd.com/gpu")
+
+TOPOLOGY_LABELS: Final = MappingProxyType(
+    {
+        "rack": "topology.kubernetes.io/rack",
+        "block": "topology.kubernetes.io/block",
+        # Set by NVIDIA's GPU feature discovery; nodes of one clique share NVLink.
+        "nvlink_domain": "nvidia.com/gpu.clique",
+        "node": "kubernetes.io/hostname",
+    }
+)
+"""Node label of each level that a gang may ask to stay inside of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +49,8 @@ class ReadOptions:
     """Resource name that `gpu` of the short form is rendered as."""
     short_form_rdma: str = "rdma/hca"
     """The same for `rdma`."""
+    topology_labels: Mapping[str, str] = field(default_factory=lambda: dict(TOPOLOGY_LABELS))
+    """Node label by topology level."""
 
     def is_rdma(self, resource: str) -> bool:
         """True for a resource name that counts NICs."""

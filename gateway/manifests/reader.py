@@ -35,6 +35,7 @@ from gateway.manifests.reading import Source, read_documents
 from gateway.manifests.safety import check_reserved, check_safety
 from gateway.manifests.short_form import TEMPLATE_KEYS, render
 from gateway.manifests.spot import Spot
+from gateway.manifests.topology_wishes import level_fields
 from gateway.schemas.job_spec import LATER_FIELDS, JobSpec, PodSet
 
 _DEFAULTS = ReadOptions()
@@ -121,6 +122,8 @@ def canonical(spec: JobSpec) -> str:
     for pod_set in fields["pod_sets"]:
         if pod_set["partition"] == PartitionRule.NONE:
             del pod_set["partition"]
+        if not pod_set["level"]:
+            del pod_set["level"], pod_set["is_level_required"]
     return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -213,7 +216,7 @@ def _pod_sets(
         pod = document.at("spec", "pytorchReplicaSpecs", kind, "template", "spec")
         has_operator_init = kind == ReplicaType.WORKER and ReplicaType.MASTER in counts
         per_pod = effective_requests(pod, options, has_operator_init=has_operator_init)
-        wishes = device_fields(settled, per_pod)
+        wishes = {**device_fields(settled, per_pod), **level_fields(settled, options)}
         sets.append(
             PodSet.model_validate({"name": kind, "count": count, **wishes, **placement_of(pod)})
         )

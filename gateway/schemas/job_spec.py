@@ -54,6 +54,9 @@ class PodSet(WireModel):
     partition: PartitionRule = PartitionRule.NONE
     """Whether the GPUs of a pod must be one NVLink partition of their machine."""
     host_ports: tuple[int, ...] = ()
+    level: str = ""
+    """Node label of which all pods of the set share one value, such as a rack's; empty for none."""
+    is_level_required: bool = True
 
 
 class JobSpec(WireModel):

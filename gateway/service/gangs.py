@@ -54,4 +54,6 @@ def _pod_set(pod_set: PodSet) -> PodSetRequest:
         is_pair_required=pod_set.is_pair_required,
         partition=pod_set.partition,
         host_ports=tuple(sorted(pod_set.host_ports)),
+        level=pod_set.level,
+        is_level_required=pod_set.is_level_required,
     )

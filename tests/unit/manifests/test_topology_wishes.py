@@ -1,0 +1,72 @@
+"""A gang says how near its pods are to be by a level; it is kept as the node label it means."""
+
+from typing import Any
+
+import pytest
+
+from gateway.errors import InvalidInput
+from gateway.manifests import ReadOptions, digest, read_job
+from gateway.manifests.options import TOPOLOGY_LABELS
+from gateway.service.gangs import request_of
+from tests.unit.manifests.building import a_manifest, annotated
+
+
+def levels(document: dict[str, Any], **options: Any) -> set[tuple[str, bool]]:
+    spec = read_job(document, ReadOptions(**options))
+    return {(each.level, each.is_level_required) for each in spec.pod_sets}
+
+
+@pytest.mark.parametrize("level", TOPOLOGY_LABELS)
+def test_every_level_is_a_node_label_that_all_pod_sets_share(level: str) -> None:
+    document = a_manifest(metadata=annotated(topology_level=level), workers=2)
+    assert levels(document) == {(TOPOLOGY_LABELS[level], True)}
+    request = request_of(read_job(document))
+    assert {each.level for each in request.pod_sets} == {TOPOLOGY_LABELS[level]}
+
+
+@pytest.mark.parametrize(("mode", "is_required"), [("required", True), ("preferred", False)])
+def test_a_mode_says_whether_it_must_be(mode: str, is_required: bool) -> None:  # noqa: FBT001
+    overrides = {"topology": {"level": "rack", "mode": mode}}
+    assert levels(a_manifest(), overrides=overrides) == {(TOPOLOGY_LABELS["rack"], is_required)}
+
+
+def test_a_site_names_its_own_labels() -> None:
+    labels = {**TOPOLOGY_LABELS, "rack": "example.com/row"}
+    overrides = {"topology_level": "rack"}
+    assert levels(a_manifest(), overrides=overrides, topology_labels=labels) == {
+        ("example.com/row", True)
+    }
+
+
+def test_a_level_without_a_label_here_is_refused_with_those_that_have_one() -> None:
+    with pytest.raises(InvalidInput, match="no node label is set for level 'block'") as caught:
+        levels(
+            a_manifest(),
+            overrides={"topology_level": "block"},
+            topology_labels={"rack": "example.com/rack"},
+        )
+    assert caught.value.allowed == ("rack",)
+    assert "TRAINING_GATEWAY_TOPOLOGY_LABELS" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("overrides", "pointer"),
+    [
+        ({"topology_mode": "preferred"}, "/topology_mode"),
+        ({"topology_level": "zone"}, "/topology_level"),
+        ({"topology": {"level": "rack", "mode": "always"}}, "/topology/mode"),
+        ({"topology": {"levels": "rack"}}, "/topology/levels"),
+    ],
+)
+def test_what_says_nothing_is_refused(overrides: dict[str, Any], pointer: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        levels(a_manifest(), overrides=overrides)
+    assert caught.value.pointer == pointer
+
+
+def test_jobs_without_a_level_keep_the_digest_that_they_always_had() -> None:
+    plain = read_job(a_manifest())
+    assert "level" not in plain.model_dump_json(exclude_defaults=True)
+    assert digest(plain) != digest(
+        read_job(a_manifest(), ReadOptions(overrides={"topology_level": "rack"}))
+    )
