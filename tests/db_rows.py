@@ -3,13 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
+from sqlalchemy import insert
+
 from gateway.core.devices.seen import DeviceSeen, NodeSeen
 from gateway.core.jobs.request import RequestClass
 from gateway.core.vocabulary import DeviceHealth, DeviceKind, JobState
 from gateway.db.engine import Database, Writer
 from gateway.db.fleet import sync_inventory
-from gateway.db.jobs import insert_job, intern_class
+from gateway.db.jobs import intern_class
 from gateway.db.judge import Grant, GrantPod
+from gateway.db.moving import free_all
+from gateway.db.tables import jobs
+from gateway.errors import StaleVersion
 from tests.builders import a_gang
 
 GIB = 2**30
@@ -69,12 +74,25 @@ def job_values(name: str, **changes: Any) -> dict[str, Any]:
     return {**values, **changes}
 
 
+def insert_job(writer: Writer, values: dict[str, Any]) -> int:
+    """Insert a job of these columns; gives its row id."""
+    statement = insert(jobs).values(**values, xact_id=writer.xact_id).returning(jobs.c.id)
+    return int(writer.connection.execute(statement).scalar_one())
+
+
+def free(writer: Writer, attempt_id: int, at_us: int) -> bool:
+    """Give everything of an attempt back; False when that was done before."""
+    try:
+        free_all(writer, [attempt_id], at_us)
+    except StaleVersion:
+        return False
+    return True
+
+
 def insert_a_job(writer: Writer, name: str, request: RequestClass | None = None) -> int:
     """Insert a pending job inside a transaction; gives its row id."""
     class_id = intern_class(writer, request or a_gang())
-    job_id = insert_job(writer, job_values(name, class_id=class_id))
-    assert job_id is not None
-    return job_id
+    return insert_job(writer, job_values(name, class_id=class_id))
 
 
 def add_job(database: Database, name: str, request: RequestClass | None = None) -> int:

@@ -27,6 +27,8 @@ _PRAGMAS: Final = (
     "journal_mode=WAL",
     "synchronous=FULL",
     "foreign_keys=ON",
+    # Else REPLACE deletes a row behind the back of the trigger that keeps history.
+    "recursive_triggers=ON",
     "wal_autocheckpoint=4000",
 )
 WRITER_CACHE_KIB: Final = 64 * 1024

@@ -13,13 +13,11 @@ from sqlalchemy import (
     Select,
     and_,
     func,
-    insert,
     select,
     true,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import IntegrityError
 
 from gateway.core.jobs.request import RequestClass
 from gateway.core.vocabulary import TERMINAL_STATES, JobState
@@ -59,16 +57,6 @@ def intern_class(writer: Writer, request: RequestClass) -> int:
     )
 
 
-def insert_job(writer: Writer, values: Mapping[str, Any]) -> int | None:
-    """Insert a job; gives its row id, or None when its live name or key is taken."""
-    statement = insert(jobs).values(**values, xact_id=writer.xact_id).returning(jobs.c.id)
-    try:
-        with writer.savepoint():
-            return int(writer.connection.execute(statement).scalar_one())
-    except IntegrityError:
-        return None
-
-
 def find_by_key(connection: Connection, user: str, namespace: str, key: str) -> RowMapping | None:
     """Give the job that this caller submitted under this idempotency key."""
     return _one(
@@ -94,11 +82,6 @@ def find_live_name(connection: Connection, namespace: str, name: str) -> RowMapp
 def get_job(connection: Connection, uid: str) -> RowMapping | None:
     """Give a job by its public id."""
     return _one(connection, select(*SEEN).where(jobs.c.uid == uid))
-
-
-def get_job_by_row(connection: Connection, job_id: int) -> RowMapping | None:
-    """Give a job by its row id."""
-    return _one(connection, select(jobs).where(jobs.c.id == job_id))
 
 
 SEEN = (*(column for column in jobs.c if column.name != "reason"), reason_now().label("reason"))

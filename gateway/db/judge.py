@@ -92,26 +92,6 @@ def reserve(writer: Writer, grant: Grant) -> int:
     return attempt_id
 
 
-def free(writer: Writer, attempt_id: int, at_us: int) -> bool:
-    """Give everything of an attempt back and close it; False when that was done before."""
-    closed = writer.connection.execute(
-        update(attempts)
-        .where(attempts.c.id == attempt_id, attempts.c.phase != AttemptPhase.CLOSED)
-        .values(phase=AttemptPhase.CLOSED, closed_us=at_us)
-    )
-    # Whoever closes the attempt frees it, so devices come back once however often it is tried.
-    if closed.rowcount == 0:
-        return False
-    _free_devices(writer, attempt_id)
-    _free_amounts(writer, attempt_id)
-    writer.connection.execute(
-        update(charges)
-        .where(charges.c.attempt_id == attempt_id, charges.c.is_live)
-        .values(is_live=False, closed_us=at_us, xact_id=writer.xact_id)
-    )
-    return True
-
-
 def _advance_job(writer: Writer, grant: Grant) -> str:
     """Make the job reserved; gives whose it is."""
     advanced = writer.connection.execute(
@@ -278,45 +258,6 @@ def _insert_charges(writer: Writer, attempt_id: int, grant: Grant, user: str) ->
     ]
     if rows:
         writer.connection.execute(insert(charges), rows)
-
-
-def _free_devices(writer: Writer, attempt_id: int) -> None:
-    live = (
-        select(device_grants.c.id, device_grants.c.device_id, device_grants.c.units)
-        .join(assignments, assignments.c.id == device_grants.c.assignment_id)
-        .where(assignments.c.attempt_id == attempt_id, device_grants.c.is_live)
-    )
-    # By id and not by condition: the devices must get back exactly what these grants took.
-    rows = writer.connection.execute(live).all()
-    if not rows:
-        return
-    writer.connection.execute(
-        update(device_grants)
-        .where(device_grants.c.id.in_([row.id for row in rows]))
-        .values(is_live=False)
-    )
-    writer.connection.execute(
-        update(devices)
-        .where(devices.c.id == bindparam("device"))
-        .values(
-            units_free=devices.c.units_free + bindparam("units"),
-            version=devices.c.version + 1,
-            xact_id=writer.xact_id,
-        ),
-        [{"device": row.device_id, "units": row.units} for row in rows],
-    )
-
-
-def _free_amounts(writer: Writer, attempt_id: int) -> None:
-    """Recompute the free amounts of the attempt's nodes from what is still live."""
-    connection = writer.connection
-    node_ids = connection.execute(
-        update(assignments)
-        .where(assignments.c.attempt_id == attempt_id, assignments.c.is_live)
-        .values(is_live=False)
-        .returning(assignments.c.node_id)
-    ).scalars()
-    recompute_free(writer, sorted(set(node_ids)))
 
 
 def recompute_free(writer: Writer, node_ids: Sequence[int]) -> None:

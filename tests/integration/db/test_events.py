@@ -41,6 +41,19 @@ def test_history_cannot_be_edited(database: Database, statement: str) -> None:
     assert [kind for _, kind in told(database)] == ["kept"]
 
 
+def test_history_cannot_be_replaced_either(database: Database) -> None:
+    if not database.is_sqlite:
+        return  # PostgreSQL has no REPLACE
+    database.run_write(lambda writer: tell(writer, "kept"))
+    forged = (
+        "REPLACE INTO events (id, at_us, actor, detail, data, xact_id, kind) "
+        "SELECT id, at_us, actor, detail, data, xact_id, 'forged' FROM events"
+    )
+    with pytest.raises(DatabaseError, match="append-only"), database.write() as writer:
+        writer.connection.execute(text(forged))
+    assert [kind for _, kind in told(database)] == ["kept"]
+
+
 def test_one_jobs_events_come_in_order_and_page_by_page(database: Database) -> None:
     job_ids = [add_job(database, name) for name in ("one", "two")]
     for number in range(4):

@@ -18,7 +18,7 @@ from gateway.db.inventory_reading import (
     list_devices,
     list_nodes,
 )
-from gateway.db.judge import GrantConflict, free, reserve
+from gateway.db.judge import GrantConflict, reserve
 from gateway.db.tables import devices, nodes
 from tests.db_rows import (
     GIB,
@@ -27,6 +27,7 @@ from tests.db_rows import (
     a_pod,
     add_job,
     add_nodes,
+    free,
     seen_device,
     seen_devices,
     seen_node,

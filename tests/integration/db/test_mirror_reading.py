@@ -10,7 +10,7 @@ from gateway.db import jobs as job_rows
 from gateway.db.engine import Database, Writer, open_database
 from gateway.db.fleet import set_cordon, sync_inventory
 from gateway.db.inventory_reading import get_node
-from gateway.db.judge import free, reserve
+from gateway.db.judge import reserve
 from gateway.db.mirror_reading import read_changes, read_waiting
 from gateway.db.state import set_inventory_complete
 from tests.builders import a_gang
@@ -20,6 +20,7 @@ from tests.db_rows import (
     a_pod,
     add_job,
     add_nodes,
+    free,
     insert_a_job,
     seen_devices,
     seen_node,
@@ -82,7 +83,7 @@ def test_a_row_written_before_an_older_transaction_ends_is_read_again_then_no_mo
 
 def _names(database: Database, ids: list[int]) -> list[str]:
     with database.read() as connection:
-        found = [job_rows.get_job_by_row(connection, job_id) for job_id in ids]
+        found = [job_rows.get_job_head(connection, job_id) for job_id in ids]
     return [row["name"] for row in found if row is not None]
 
 
@@ -146,7 +147,7 @@ def test_a_changed_job_reaches_a_warm_mirror(database: Database, values: dict[st
     rows, horizon = read_changes(database, 0)
     mirror.apply(rows)
     with database.write() as writer:
-        row = job_rows.get_job_by_row(writer.connection, job_id)
+        row = job_rows.get_job_head(writer.connection, job_id)
         assert row is not None
         job_rows.change_job(writer, row, values)
     mirror.apply(read_changes(database, horizon)[0])

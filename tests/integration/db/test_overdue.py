@@ -2,10 +2,10 @@
 
 from gateway.core.vocabulary import JobState
 from gateway.db.engine import Database, Writer
-from gateway.db.jobs import insert_job, intern_class
+from gateway.db.jobs import intern_class
 from gateway.db.overdue import SECOND_US, overdue_waiting
 from tests.builders import a_gang
-from tests.db_rows import NOW_US, job_values
+from tests.db_rows import NOW_US, insert_job, job_values
 
 
 def overdue(database: Database, seconds: int, limit: int = 10) -> list[str]:

@@ -6,10 +6,10 @@ import pytest
 
 from gateway.core.vocabulary import JobState, Reason
 from gateway.db.engine import Database, Writer
-from gateway.db.jobs import JobQuery, insert_job, intern_class, list_jobs
+from gateway.db.jobs import JobQuery, intern_class, list_jobs
 from gateway.db.reasons import replace_queue_holds, store_class_holds
 from tests.builders import a_gang
-from tests.db_rows import NOW_US, job_values
+from tests.db_rows import NOW_US, insert_job, job_values
 
 FAR_US = 4_000_000_000_000_000
 JOBS: tuple[dict[str, Any], ...] = (
