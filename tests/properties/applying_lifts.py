@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from gateway.core.admission import Snapshot
-from gateway.core.admission.lifts import loosened
+from gateway.core.admission.lifts import loosened, spread
 from gateway.core.admission.unblock import Lift, Lifts
 from gateway.core.devices.fleet import Fleet
 from gateway.core.queues.dated import quotas_at
@@ -114,6 +114,16 @@ def _loosen(case: Case, lift: Lift) -> Case:
     return case._replace(snapshot=replace(case.snapshot, waiting=waiting))
 
 
+def _spread(case: Case, lift: Lift) -> Case:
+    waiting, row = case.snapshot.waiting, _row(case)
+    request = waiting.classes[waiting.request_class[row]]
+    assert any(each.level == lift.target and each.is_level_required for each in request.pod_sets)
+    classes = waiting.request_class.copy()
+    classes[row] = len(waiting.classes)
+    waiting = replace(waiting, request_class=classes, classes=(*waiting.classes, spread(request)))
+    return case._replace(snapshot=replace(case.snapshot, waiting=waiting))
+
+
 def _come_first(case: Case, lift: Lift) -> Case:
     """Hold everybody else back."""
     waiting = case.snapshot.waiting
@@ -158,6 +168,7 @@ _APPLY: dict[LiftKind, Callable[[Case, Lift], Case]] = {
     LiftKind.ROOM: _free,
     LiftKind.HEALTH: _heal,
     LiftKind.PAIR: _loosen,
+    LiftKind.TOPOLOGY: _spread,
     LiftKind.ORDER: _come_first,
     LiftKind.PRIORITY: _reprioritise,
     LiftKind.TIME: _wait,

@@ -12,6 +12,7 @@ from gateway.core.admission.trial import Scene
 from gateway.core.admission.types import Cause, QuotaStep
 from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import PodSetRequest, RequestClass
+from gateway.core.placing.levels import NO_DOMAIN
 from gateway.core.placing.room import Room
 from gateway.core.queues.definitions import Flavor, Queue
 from gateway.core.queues.limits import Shortage
@@ -88,7 +89,7 @@ def pieces_cause(scene: Scene, queue: Queue, request: RequestClass) -> tuple[Cau
 
 def _told(views: Sequence["_PodSetView"]) -> Iterator[Cause]:
     # Capacity counts each pod set as if it was alone, so this may be empty though nothing fits.
-    in_trouble = [view for view in views if view.room < view.pod_set.count]
+    in_trouble = [view for view in views if view.is_in_trouble]
     if not in_trouble:
         heaviest = max(views, key=lambda view: _weight(view.pod_set))
         yield heaviest.gang_cause()
@@ -110,6 +111,8 @@ class _PodSetView:
         self.allowed: Bool = np.array([not why for why in self.refusals], dtype=np.bool_)
         self.capacity = scene.room.capacity(pod_set, self.allowed)
         self.room = int(self.capacity.sum())
+        self.together = self._best_domain() if pod_set.level and pod_set.is_level_required else None
+        """Most pods that one domain of the required level has room for."""
 
     def causes(self) -> Iterator[Cause]:
         """Give a cause for each kind of trouble, and what room there is."""
@@ -122,6 +125,26 @@ class _PodSetView:
             room = counted(self.room, f"{self.pod_set.name} pod")
             words = f"{room}; the gang has {self.pod_set.count}"
             yield self._fitting(Reason.GANG_DOES_NOT_FIT, words)
+        if self.together is not None and self.together < self.pod_set.count <= self.room:
+            yield self._level_cause(self.together)
+
+    @property
+    def is_in_trouble(self) -> bool:
+        """Whether its pods have too little room, or too little in one domain."""
+        most = self.room if self.together is None else self.together
+        return most < self.pod_set.count
+
+    def _best_domain(self) -> int:
+        sums = np.bincount(self.state.level(self.pod_set.level).domain_of, self.capacity)
+        return int(sums[NO_DOMAIN + 1 :].max(initial=0))
+
+    def _level_cause(self, together: int) -> Cause:
+        """Give the cause that there is room, but not in one domain."""
+        domains = len(self.state.level(self.pod_set.level).rows) - 1
+        words = counted(together, f"{self.pod_set.name} pod")
+        best = f"in the best of {counted(domains, 'domain')} of {self.pod_set.level}"
+        detail = f"room for {words} {best}; the gang has {self.pod_set.count}"
+        return Cause(reason=Reason.FRAGMENTED_DEVICES, detail=detail, total=domains)
 
     def gang_cause(self) -> Cause:
         """Give the cause that pod sets have room alone, and not together."""

@@ -32,6 +32,7 @@ def _told(question: Question, change: Change) -> Unblock:
         *_quota(question, change),
         *_room(question, change),
         *_rule(question, change),
+        *_level(question, change),
         *_health(question, change),
     ]
     words = "; and ".join(words for words, _ in parts)
@@ -119,6 +120,14 @@ def _rule(question: Question, change: Change) -> Iterator[Part]:
     enough = [rule for rule in rules if question.answer(replace(change, rule=rule))]
     words = "accept pair rule " + " or ".join(f"'{rule}'" for rule in enough)
     yield words, (Lift(kind=LiftKind.PAIR, word=enough[0]),)
+
+
+def _level(question: Question, change: Change) -> Iterator[Part]:
+    if not change.is_spread:
+        return
+    labels = sorted({each.level for each in question.request.pod_sets if each.level})
+    lifts = tuple(Lift(kind=LiftKind.TOPOLOGY, target=label) for label in labels)
+    yield f"accept pods in more than one domain of {listed(labels)} (mode 'preferred')", lifts
 
 
 def _health(question: Question, change: Change) -> Iterator[Part]:

@@ -41,6 +41,8 @@ class Change:
     emptied: frozenset[int] = frozenset()
     """Rows of nodes on which everything comes free."""
     rule: PairRule | None = None
+    is_spread: bool = False
+    """Whether pods need not share a domain of a level any more."""
     healed: frozenset[int] = frozenset()
 
     def also(self, other: "Change") -> "Change":
@@ -49,8 +51,14 @@ class Change:
             quota=self.quota or other.quota,
             emptied=self.emptied | other.emptied,
             rule=other.rule or self.rule,
+            is_spread=self.is_spread or other.is_spread,
             healed=self.healed | other.healed,
         )
+
+    def loosening(self, request: RequestClass) -> RequestClass:
+        """Give a gang as this change lets it ask."""
+        looser = loosened(request, self.rule)
+        return spread(looser) if self.is_spread else looser
 
     def not_emptying(self, row: int) -> "Change":
         """Give the change with this node as full as it is."""
@@ -80,7 +88,7 @@ class Question:
     def _try(self, change: Change) -> Fit | None:
         room = self.scene.room.twin().empty(change.emptied).heal(change.healed)
         scene = replace(self.scene, room=room, ignores_quota=change.quota)
-        return scene.look(self.queue, loosened(self.request, change.rule))
+        return scene.look(self.queue, change.loosening(self.request))
 
     def everything(self) -> list[Change]:
         """Give each kind of change in full, in the order in which they are added up."""
@@ -90,6 +98,7 @@ class Question:
             Change(quota=True),
             Change(emptied=rows),
             Change(rule=PairRule.NONE),
+            *([Change(is_spread=True)] if spread(self.request) != self.request else []),
             Change(healed=rows),
         ]
 
@@ -113,7 +122,7 @@ class Question:
         for row, lack in found.items():
             room.give(row, lack.gpus, lack.nics, dict(lack.amounts))
         scene = replace(self.scene, room=room, ignores_quota=change.quota)
-        if scene.look(self.queue, loosened(self.request, change.rule)):
+        if scene.look(self.queue, change.loosening(self.request)):
             return found
         return {row: _in_use(self.scene, row) for row in sorted(change.emptied)}
 
@@ -127,6 +136,16 @@ def loosened(request: RequestClass, rule: PairRule | None) -> RequestClass:
     return RequestClass(
         pod_sets=tuple(
             replace(pod_set, pair=rule) if pod_set.pair in strict else pod_set
+            for pod_set in request.pod_sets
+        )
+    )
+
+
+def spread(request: RequestClass) -> RequestClass:
+    """Give the same gang with required levels only preferred."""
+    return RequestClass(
+        pod_sets=tuple(
+            replace(pod_set, is_level_required=False) if pod_set.level else pod_set
             for pod_set in request.pod_sets
         )
     )

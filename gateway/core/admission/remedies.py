@@ -23,6 +23,8 @@ from gateway.core.waiting.table import NewJob
 
 MOST_GROUPS = 200
 """With more kinds of waiting jobs a pass over a changed state takes too long for an answer."""
+OTHER_CLASS = frozenset({LiftKind.PAIR, LiftKind.TOPOLOGY})
+"""A job that asks for less is a job of another class, and stands in no line yet."""
 COPY = UNLIMITED - 2
 """Id of a job that stands for another one with a different number."""
 
@@ -105,7 +107,7 @@ class _Case:
     def _is_tried(self, way: Unbarred, needed: Unblock) -> bool:
         """Whether a pass can say what would happen."""
         groups = sum(len(line.groups) for line in self.state.lines.lines.values())
-        is_other_class = any(lift.kind is LiftKind.PAIR for lift in needed.lifts)
+        is_other_class = any(lift.kind in OTHER_CLASS for lift in needed.lifts)
         return way.at_us == self.now_us and not is_other_class and groups <= MOST_GROUPS
 
     def _starts(self, way: Unbarred, scene: Scene, needed: Unblock) -> bool:
