@@ -108,8 +108,6 @@ def _in_use(fleet: Fleet, request: RequestClass) -> Int64:
     if dict(request.total).get(GPU, 0):
         used: Int64 = np.bitwise_count(fleet.gpu_all & ~fleet.gpu_free).astype(np.int64)
         return used
-    if CPU not in fleet.resources:
-        return np.zeros(len(fleet), dtype=np.int64)
     column = fleet.resources.index(CPU)
     left: Int64 = fleet.total[:, column] - fleet.free[:, column]
     return left
