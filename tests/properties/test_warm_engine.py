@@ -122,6 +122,23 @@ def test_a_plan_that_came_true_leaves_nothing_to_do_until_it_wants_to_be_woken(s
         life.step()
 
 
+@given(seeds)
+@usual
+def test_a_clock_that_is_set_back_takes_nothing_back(seed: int) -> None:
+    life = Life(seed)
+    life.read()
+    for _ in range(STEPS // 3):
+        expected = cold_plan(life)
+        life.plan()
+        early_us = life.now_us - life.dice.pick([1, SECOND_US, HOUR_US, LONG_US])
+        behind = plan_pass(life.mirror.state, 1, early_us, BUDGET)
+        assert placed(behind.admits) == placed(expected.admits)
+        assert behind.queue_holds == expected.queue_holds
+        assert behind.node_holds == expected.node_holds
+        life.commit(behind, life.some_of(behind.admits))
+        life.step()
+
+
 def settled(life: Life) -> None:
     """Let everything that is planned come true, then let reasons be told anew."""
     for _ in range(6):
