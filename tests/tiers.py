@@ -60,7 +60,11 @@ ALL = (
         paths=("tests/unit/core", "tests/properties", "tests/scenarios"),
         covers_core=True,
     ),
-    Tier(name="optimality and packing", paths=("tests/optimality", "tests/packing")),
+    Tier(
+        name="optimality and packing",
+        paths=("tests/optimality", "tests/packing"),
+        options=SPREAD,
+    ),
     Tier(name="unit and contract", paths=("tests/unit", "tests/contract"), options=SPREAD),
     Tier(
         name="migration and integration",
