@@ -35,7 +35,7 @@ def require_possible(gateway: Gateway, queue: str, request: RequestClass) -> Non
     raise NeverFits(
         "this job can never run: " + "; ".join(cause.detail for cause in causes),
         pointer="/spec/pytorchReplicaSpecs",
-        hint="ask for less per pod, loosen the pair rule, or add nodes or quota",
+        hint="ask for less per pod, loosen the pair rule or topology, or add nodes or quota",
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from gateway.core.admission.asks import FlavorChoice, charges_of
+from gateway.core.admission.lifts import spread
 from gateway.core.admission.nearest import nearest_words
 from gateway.core.admission.trial import Scene, new_scene
 from gateway.core.admission.types import Cause, ClassHold, Policies, Snapshot
@@ -136,5 +137,24 @@ def _joint_words(idle: Room, request: RequestClass, nodes: dict[str, Bool]) -> l
     is_guess = sum(pod_set.count > 1 for pod_set in request.pod_sets) > 1
     if is_placed or is_guess:
         return []
+    looser = spread(request)
+    if looser != request and pack(idle, looser.pod_sets, nodes):
+        idle.back_to(mark)
+        return [_domain_words(idle, each) for each in _levels(request)]
     names = listed(pod_set.name for pod_set in request.pod_sets)
     return [f"{names} pods each have a place on the idle nodes, but not all at the same time"]
+
+
+def _levels(request: RequestClass) -> list[str]:
+    return sorted(
+        {each.level for each in request.pod_sets if each.level and each.is_level_required}
+    )
+
+
+def _domain_words(idle: Room, label: str) -> str:
+    """Say that no domain of a level is large enough for the gang."""
+    domains = len(idle.level(label).rows) - 1
+    if not domains:
+        return f"no known node has the label {label}, of which the pods are to share one value"
+    known = counted(domains, "known domain")
+    return f"no value of {label} has room for the whole gang, even when idle: {known}"

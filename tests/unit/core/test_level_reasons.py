@@ -1,5 +1,7 @@
 """A gang that its rack keeps out is told so: what room there is, and what would let it start."""
 
+import pytest
+
 from gateway.core.admission import ClassHold, Policies, plan_cycle
 from gateway.core.admission.unblock import Lift
 from gateway.core.devices.fleet import Fleet
@@ -52,6 +54,25 @@ def test_room_in_the_best_rack_is_told() -> None:
     assert hold.reason is Reason.NODES_UNAVAILABLE
     details = [cause.detail for cause in hold.causes]
     assert "room for 1 Worker pod in the best of 3 domains of rack; the gang has 2" in details
+
+
+@pytest.mark.parametrize(
+    ("fleet", "words"),
+    [
+        (
+            racks("a", "a", "b"),
+            "no value of rack has room for the whole gang, even when idle: 2 known domains",
+        ),
+        (
+            racks("", "", ""),
+            "no known node has the label rack, of which the pods are to share one value",
+        ),
+    ],
+)
+def test_a_gang_that_no_rack_could_ever_hold_is_told_so(fleet: Fleet, words: str) -> None:
+    hold = told(a_rack_gang(3), fleet)
+    assert hold.reason is Reason.NEVER_FITS
+    assert [cause.detail for cause in hold.causes] == [words]
 
 
 def test_what_would_help_is_another_node_or_to_ask_for_less() -> None:
