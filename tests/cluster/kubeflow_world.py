@@ -123,6 +123,11 @@ class World:
             self.cluster.rest.merge_patch(f"/api/v1/nodes/{node}", {"spec": {"taints": [taint]}})
         return tolerating(launch, KEPT_OUT)
 
+    def let_in(self) -> None:
+        """Take every taint off the nodes: those that tests share must end as they began."""
+        for node in self.node_names:
+            self.cluster.rest.merge_patch(f"/api/v1/nodes/{node}", {"spec": {"taints": None}})
+
     def finish(self, launch: Launch, rank: int, exit_code: int = 0) -> None:
         """Let a running replica end."""
         self.cluster.kubelet.finish(self.namespace, self.pod_name(launch, rank), exit_code)

@@ -27,6 +27,8 @@ class TestKubeflow(LaunchBackendSuite):
     @pytest.fixture
     def harness(
         self, cluster: Cluster, namespace: str, machines: tuple[str, ...], tmp_path: Path
-    ) -> World:
-        """Give an empty namespace."""
-        return World(cluster, namespace, machines, tmp_path)
+    ) -> Iterator[World]:
+        """Give an empty namespace and nodes that keep nobody out."""
+        world = World(cluster, namespace, machines, tmp_path)
+        yield world
+        world.let_in()
