@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 
 from gateway.core.devices.seen import DeviceSeen, NodeSeen
 from gateway.core.jobs.request import RequestClass
 from gateway.core.vocabulary import DeviceHealth, DeviceKind, JobState
+from gateway.db import judge
 from gateway.db.engine import Database, Writer
 from gateway.db.fleet import sync_inventory
+from gateway.db.grants import Grant, GrantPod
 from gateway.db.jobs import intern_class
-from gateway.db.judge import Grant, GrantPod
 from gateway.db.moving import free_all
-from gateway.db.tables import jobs
+from gateway.db.tables import attempts, jobs
 from gateway.errors import StaleVersion
 from tests.builders import a_gang
 
@@ -78,6 +79,13 @@ def insert_job(writer: Writer, values: dict[str, Any]) -> int:
     """Insert a job of these columns; gives its row id."""
     statement = insert(jobs).values(**values, xact_id=writer.xact_id).returning(jobs.c.id)
     return int(writer.connection.execute(statement).scalar_one())
+
+
+def reserve(writer: Writer, grant: Grant) -> int:
+    """Reserve one gang; gives the attempt's row id."""
+    judge.reserve(writer, [grant], {grant.job_id: "ann"})
+    is_it = (attempts.c.job_id == grant.job_id) & (attempts.c.number == grant.attempt)
+    return int(writer.connection.execute(select(attempts.c.id).where(is_it)).scalar_one())
 
 
 def free(writer: Writer, attempt_id: int, at_us: int) -> bool:

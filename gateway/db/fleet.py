@@ -12,7 +12,7 @@ from sqlalchemy import Connection, and_, insert, select, update
 from gateway.core.devices.seen import DeviceSeen, NodeSeen
 from gateway.db.engine import Row, Writer
 from gateway.db.events import NewEvent, append_events
-from gateway.db.judge import recompute_free
+from gateway.db.free_amounts import recompute_free
 from gateway.db.tables import devices, node_amounts, nodes
 
 INVENTORY_ACTOR = "inventory"

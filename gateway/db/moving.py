@@ -11,7 +11,7 @@ from sqlalchemy import Table, bindparam, select, update
 
 from gateway.core.vocabulary import AttemptPhase
 from gateway.db.engine import Row, Writer
-from gateway.db.judge import recompute_free
+from gateway.db.free_amounts import recompute_free
 from gateway.db.tables import assignments, attempts, charges, device_grants, devices, jobs
 from gateway.errors import StaleVersion
 

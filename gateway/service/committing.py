@@ -7,6 +7,7 @@ runs at once. A gang whose rows make no sense is set aside afterwards, so that i
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from gateway.core.admission import Admit, ClassHold, CyclePlan, QueueHold
@@ -16,11 +17,11 @@ from gateway.core.queues.definitions import Flavor
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Row, Writer
 from gateway.db.events import NewEvent, append_event, append_events
-from gateway.db.judge import Grant, GrantConflict, reserve
+from gateway.db.grants import Grant, GrantConflict
+from gateway.db.judge import reserve
 from gateway.db.leases import require_epoch
 from gateway.db.node_holds import store_node_holds
 from gateway.db.reasons import all_queue_holds, replace_queue_holds, store_class_holds
-from gateway.db.reserving import reserve_all
 from gateway.db.state import read_generation
 from gateway.db.usage import UsageNote, note_usage
 from gateway.errors import StaleVersion
@@ -104,56 +105,46 @@ class Commit:
         if not self._guard(writer):
             return 0
         at_us = self.gateway.clock.now_us()
-        done = self._reserve_together(writer, batch, at_us)
-        if done is None:
-            # Each by itself, so that only the gang at fault is dropped.
-            tried = [self._reserve(writer, admit, at_us) for admit in batch]
-            done = [note for note in tried if note is not None]
-        # After the whole batch: a user's row is written once, and locked for a short time.
-        entries = [note for note in done if note.amount]
-        note_usage(writer, entries, at_us, self.view.usage.half_life_us)
-        return len(done)
-
-    def _reserve_together(
-        self, writer: Writer, batch: Sequence[Admit], at_us: int
-    ) -> list[UsageNote] | None:
-        """Reserve a whole batch in few statements; None when one of it cannot be."""
         jobs = job_rows.get_job_heads(writer.connection, [each.job_id for each in batch])
+        known = [each for each in batch if each.job_id in jobs]
+        notes = self._reserve_as_can_be(writer, known, jobs, at_us)
+        # After the whole batch: a user's row is written once, and locked for a short time.
+        entries = [note for note in notes if note.amount]
+        note_usage(writer, entries, at_us, self.view.usage.half_life_us)
+        return len(notes)
+
+    def _reserve_as_can_be(
+        self, writer: Writer, admits: Sequence[Admit], jobs: Mapping[int, Row], at_us: int
+    ) -> list[UsageNote]:
+        """Reserve gangs together, or each alone where one is amiss, so that only it is dropped."""
         try:
-            grants = [self._grant(each, jobs[each.job_id], at_us) for each in batch]
-            users = {job_id: job["user_name"] for job_id, job in jobs.items()}
-            with writer.savepoint():
-                reserve_all(writer, grants, users)
-                told = [_reserved_event(each, jobs[each.job_id], at_us) for each in batch]
-                append_events(writer, told)
-                # Tests kill the process here, between the rows and their commit.
-                reach("in_reserve")
-        except (StaleVersion, GrantConflict, *POISON):
-            return None
+            return self._reserve(writer, admits, jobs, at_us)
+        except (StaleVersion, GrantConflict, *POISON) as error:
+            if len(admits) > 1:
+                alone = ([each] for each in admits)
+                tried = (self._reserve_as_can_be(writer, each, jobs, at_us) for each in alone)
+                return list(chain.from_iterable(tried))
+            if isinstance(error, POISON):
+                self._poisoned.append((jobs[admits[0].job_id], error))
+            return []
+
+    def _reserve(
+        self, writer: Writer, admits: Sequence[Admit], jobs: Mapping[int, Row], at_us: int
+    ) -> list[UsageNote]:
+        """Reserve gangs, all or none; gives what each counts for its user from now on."""
+        grants = [self._grant(each, jobs[each.job_id], at_us) for each in admits]
+        users = {each.job_id: jobs[each.job_id]["user_name"] for each in admits}
+        with writer.savepoint():
+            reserve(writer, grants, users)
+            append_events(
+                writer, [_reserved_event(each, jobs[each.job_id], at_us) for each in admits]
+            )
+            # Tests kill the process here, between the rows and their commit.
+            reach("in_reserve")
         return [
             UsageNote(admit.queue, users[admit.job_id], grant.usage_entry)
-            for admit, grant in zip(batch, grants, strict=True)
+            for admit, grant in zip(admits, grants, strict=True)
         ]
-
-    def _reserve(self, writer: Writer, admit: Admit, at_us: int) -> UsageNote | None:
-        """Give what a gang counts for its user from now on; None when it was not reserved."""
-        job = job_rows.get_job_head(writer.connection, admit.job_id)
-        if job is None:
-            return None
-        try:
-            grant = self._grant(admit, job, at_us)
-            # One gang that collides takes back its own rows; the rest of the batch stands.
-            with writer.savepoint():
-                reserve(writer, grant)
-                append_event(writer, _reserved_event(admit, job, at_us))
-                # Tests kill the process here, between the rows and their commit.
-                reach("in_reserve")
-        except (StaleVersion, GrantConflict):
-            return None
-        except POISON as error:
-            self._poisoned.append((job, error))
-            return None
-        return UsageNote(admit.queue, job["user_name"], grant.usage_entry)
 
     def _grant(self, admit: Admit, job: Row, at_us: int) -> Grant:
         backend = self.gateway.backend

@@ -8,7 +8,7 @@ from gateway.core.jobs.request import RequestClass
 from gateway.core.queues.definitions import Flavor
 from gateway.core.resources import GPU, PODS, RDMA
 from gateway.core.vocabulary import DeviceKind
-from gateway.db.judge import GrantPod
+from gateway.db.grants import GrantPod
 
 MAX_OBJECT_NAME = 51
 """Leaves room for the replica type and a four-digit index within a Service's 63 characters."""

@@ -16,8 +16,8 @@ from gateway.core.jobs.request import PodSetRequest, RequestClass
 from gateway.core.resources import CPU, MEMORY, amounts
 from gateway.core.vocabulary import DeviceHealth, JobState, Role
 from gateway.db.engine import Database, Row, Writer, open_database
+from gateway.db.free_amounts import recompute_free
 from gateway.db.jobs import intern_class
-from gateway.db.judge import recompute_free
 from gateway.db.migrations import upgrade
 from gateway.db.tables import assignments, attempts, charges, jobs
 from gateway.schemas.definitions import CohortSpec, DefinitionSet, QueueSpec, QuotaSpec

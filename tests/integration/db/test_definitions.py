@@ -6,13 +6,12 @@ import pytest
 
 from gateway.core.vocabulary import UNLIMITED, QueueState, Role
 from gateway.db.events import EventFilter, list_events
-from gateway.db.judge import reserve
 from gateway.db.state import read_generation
 from gateway.errors import Conflict, Denied, GatewayError, InvalidInput, NotFound, StaleVersion
 from gateway.schemas.definitions import CohortSpec, FlavorSpec, QueueSpec, QuotaSpec
 from gateway.service import cohorts, flavors, queues
 from gateway.service.context import Caller, Gateway
-from tests.db_rows import GIB, a_grant, a_pod, add_job, add_nodes, seen_node
+from tests.db_rows import GIB, a_grant, a_pod, add_job, add_nodes, reserve, seen_node
 
 ADMIN = Caller(name="root", role=Role.ADMIN, namespaces=("*",))
 ANN = Caller(name="ann", namespaces=("team-a",))

@@ -4,7 +4,6 @@ import pytest
 
 from gateway.core.vocabulary import DeviceHealth, DeviceKind, Role
 from gateway.db.events import EventFilter, list_events
-from gateway.db.judge import reserve
 from gateway.errors import Denied, InvalidInput, NotFound
 from gateway.schemas.views import DeviceView
 from gateway.service.context import Caller, Gateway
@@ -17,7 +16,7 @@ from gateway.service.devices import (
     list_nodes,
     uncordon_node,
 )
-from tests.db_rows import GIB, a_grant, a_pod, add_job, add_nodes, seen_node
+from tests.db_rows import GIB, a_grant, a_pod, add_job, add_nodes, reserve, seen_node
 
 ADMIN = Caller(name="root", role=Role.ADMIN)
 ANN = Caller(name="ann", namespaces=("team-a",))

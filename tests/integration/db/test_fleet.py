@@ -10,6 +10,7 @@ from gateway.core.vocabulary import DeviceHealth, DeviceKind
 from gateway.db.engine import Database, Row
 from gateway.db.events import EventFilter, list_events
 from gateway.db.fleet import set_cordon, sync_inventory
+from gateway.db.grants import GrantConflict
 from gateway.db.inventory_reading import (
     DeviceQuery,
     amounts_of,
@@ -18,7 +19,6 @@ from gateway.db.inventory_reading import (
     list_devices,
     list_nodes,
 )
-from gateway.db.judge import GrantConflict, reserve
 from gateway.db.tables import devices, nodes
 from tests.db_rows import (
     GIB,
@@ -28,6 +28,7 @@ from tests.db_rows import (
     add_job,
     add_nodes,
     free,
+    reserve,
     seen_device,
     seen_devices,
     seen_node,

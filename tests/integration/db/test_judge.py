@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from gateway.core.vocabulary import DeviceKind, JobState
 from gateway.db.engine import Database, Row
-from gateway.db.judge import Grant, GrantConflict, reserve
+from gateway.db.grants import Grant, GrantConflict
 from gateway.db.tables import (
     assignments,
     attempts,
@@ -23,7 +23,7 @@ from gateway.db.tables import (
     nodes,
 )
 from gateway.errors import GatewayError, StaleVersion
-from tests.db_rows import GIB, NOW_US, a_grant, a_pod, add_job, add_nodes, free, seen_node
+from tests.db_rows import GIB, NOW_US, a_grant, a_pod, add_job, add_nodes, free, reserve, seen_node
 
 
 def reserved(database: Database, grant: Grant) -> int:

@@ -10,7 +10,6 @@ from gateway.db import jobs as job_rows
 from gateway.db.engine import Database, Writer, open_database
 from gateway.db.fleet import set_cordon, sync_inventory
 from gateway.db.inventory_reading import get_node
-from gateway.db.judge import reserve
 from gateway.db.mirror_reading import read_changes, read_waiting
 from gateway.db.state import set_inventory_complete
 from tests.builders import a_gang
@@ -22,6 +21,7 @@ from tests.db_rows import (
     add_nodes,
     free,
     insert_a_job,
+    reserve,
     seen_devices,
     seen_node,
 )

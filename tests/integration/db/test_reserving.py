@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
+from gateway.db import judge
 from gateway.db.engine import Database, Writer, open_database
-from gateway.db.judge import Grant, GrantConflict, reserve
-from gateway.db.reserving import reserve_all
+from gateway.db.grants import Grant, GrantConflict
 from gateway.db.tables import (
     assignments,
     attempts,
@@ -23,7 +23,7 @@ from gateway.db.tables import (
     nodes,
 )
 from gateway.errors import StaleVersion
-from tests.db_rows import a_grant, a_pod, add_job, add_nodes, seen_node
+from tests.db_rows import a_grant, a_pod, add_job, add_nodes, reserve, seen_node
 
 TABLES = (jobs, attempts, assignments, charges, device_grants, devices, node_amounts)
 VOLATILE = {"xact_id", "version"}
@@ -55,7 +55,7 @@ def three_gangs(database: Database) -> list[Grant]:
 def together(database: Database, grants: Sequence[Grant]) -> None:
     users = {grant.job_id: "ann" for grant in grants}
     with database.write() as writer, writer.savepoint():
-        reserve_all(writer, grants, users)
+        judge.reserve(writer, grants, users)
 
 
 @pytest.fixture

@@ -8,10 +8,9 @@ from gateway.core.mirror import ChargeRow, DefinitionRows
 from gateway.core.queues.definitions import Ageing, Budget, Caps, DatedChange, Queue
 from gateway.core.vocabulary import UNLIMITED, Blocking, OrderPolicy, WhenCanBorrow
 from gateway.db.engine import Database, Writer
-from gateway.db.judge import reserve
 from gateway.db.mirror_reading import read_changes
 from gateway.db.tables import cohorts, dated_changes, jobs, queues
-from tests.db_rows import NOW_US, a_grant, add_job, add_nodes, free
+from tests.db_rows import NOW_US, a_grant, add_job, add_nodes, free, reserve
 
 HOUR_US = 3_600_000_000
 
