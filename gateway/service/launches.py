@@ -89,14 +89,13 @@ def _remember_all(gateway: Gateway, pairs: Sequence[tuple[Row, Row]]) -> None:
             guarded(gateway, pair[0], partial(_remember, gateway, [pair]))
 
 
-def _remember(gateway: Gateway, pairs: Sequence[tuple[Row, Row]]) -> bool:
+def _remember(gateway: Gateway, pairs: Sequence[tuple[Row, Row]]) -> None:
     if not pairs:
-        return False
+        return
     with gateway.database.read() as connection:
         facts = read_facts(connection, pairs)
     for job, attempt in pairs:
         gateway.launches[attempt["id"]] = launch_of(job, attempt, facts)
-    return True
 
 
 def load(gateway: Gateway, job: Row, attempt: Row) -> Work:

@@ -25,6 +25,7 @@ from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Row, Writer
 from gateway.errors import ClusterRejected, ClusterUnreachable, Overloaded
+from gateway.service.calls import Calls, may_call
 from gateway.service.changes import Change, Stop, begin_stop
 from gateway.service.context import SYSTEM_ACTOR, Gateway
 from gateway.service.crash_points import reach
@@ -33,8 +34,6 @@ from gateway.service.moves import MOST_TOGETHER, Move, guard, store_moves
 from gateway.service.quarantine import guarded
 
 MAX_PAUSE_SECONDS = 60
-MOST_OUTAGES = 3
-"""Calls in a row that may fail before a pass asks whether the cluster answers at all."""
 INTENT_SECONDS = 5
 """How long after its intent was stored a create may still be sent; a later one is intended anew."""
 LAUNCH_STATES = frozenset({JobState.RESERVED, JobState.LAUNCHING})
@@ -45,22 +44,12 @@ def launch_due(gateway: Gateway) -> int:
     with gateway.database.read() as connection:
         found = attempt_rows.launching_attempts(connection)
     due = [pair for pair in found if _is_due(gateway, *pair)]
-    steps = _Steps(gateway)
+    steps = _Steps(gateway, Calls(gateway))
     for start in range(0, len(due), MOST_TOGETHER):
-        if steps.is_over():
+        if steps.calls.are_over():
             break
         steps.take(due[start : start + MOST_TOGETHER])
     return len(steps.moved)
-
-
-def may_call(gateway: Gateway) -> bool:
-    """Whether the lease surely outlives one more call to the cluster."""
-    return gateway.leadership.outlives(gateway.settings.cluster_call_seconds)
-
-
-def is_cut_off(gateway: Gateway, outages: int) -> bool:
-    """Whether a pass should end, since each further call would only wait for its timeout."""
-    return outages >= MOST_OUTAGES and not gateway.backend.is_reachable()
 
 
 def _is_due(gateway: Gateway, job: Row, attempt: Row) -> bool:
@@ -82,16 +71,9 @@ class _Steps:
     """The steps of all launches in one pass."""
 
     gateway: Gateway
+    calls: Calls
     moved: set[int] = field(default_factory=set)
     """Attempts that made a step."""
-    _outages: int = 0
-    _is_cut_off: bool = False
-
-    def is_over(self) -> bool:
-        """Whether no more calls are made in this pass."""
-        # Each call to a dead cluster costs its timeout, and the lease goes on running down.
-        self._is_cut_off = self._is_cut_off or is_cut_off(self.gateway, self._outages)
-        return self._is_cut_off or not may_call(self.gateway)
 
     def take(self, pairs: Sequence[tuple[Row, Row]]) -> None:
         """Take the next steps of a batch, as far as they go now."""
@@ -117,17 +99,14 @@ class _Steps:
 
     def _call(self, stage: _Stage, work: Work) -> Move | None:
         """Make one gang's call, unless the pass is over."""
-        found: list[Move] = []
-        if not self.is_over():
-            guarded(self.gateway, work.job, partial(self._try, stage, work, found))
-        return found[0] if found else None
+        if self.calls.are_over():
+            return None
+        return guarded(self.gateway, work.job, partial(self._try, stage, work))
 
-    def _try(self, stage: _Stage, work: Work, found: list[Move]) -> bool:
+    def _try(self, stage: _Stage, work: Work) -> Move | None:
         """Make one gang's call; what it meets ends or puts off that gang alone."""
         try:
             move = stage.call(self, work)
-            found += [move] if move is not None else []
-            self._outages = 0
         # Never adopted and never deleted: it may be somebody's training.
         except ForeignObject as error:
             self._give_up(work, EndReason.FOREIGN_OBJECT, error.detail)
@@ -135,9 +114,12 @@ class _Steps:
             self._give_up(work, EndReason.REJECTED_BY_CLUSTER, error.detail)
         # The devices stay held: whether the call arrived is not known.
         except (ClusterUnreachable, Overloaded) as error:
-            self._outages += 1
+            self.calls.failed()
             self._pause(work, error)
-        return True
+        else:
+            self.calls.answered()
+            return move
+        return None
 
     def intend(self, work: Work) -> Move:
         """Find what an earlier try made, or store that a create is about to be sent."""

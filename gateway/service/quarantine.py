@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
 
@@ -12,16 +12,18 @@ from gateway.db.events import NewEvent, append_event
 from gateway.errors import ClusterRejected, StaleLeader, StaleVersion, Unavailable
 from gateway.service.context import SYSTEM_ACTOR, Gateway
 
+Result = TypeVar("Result")
 log = structlog.get_logger()
 POISON: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What rows that make no sense raise; an error of the database itself is none of these."""
 
 
-def guarded(gateway: Gateway, job: Row, work: Callable[[], bool]) -> bool:
+def guarded(gateway: Gateway, job: Row, work: Callable[[], Result]) -> Result | None:
     """Run one job's part of a loop; what it raises unforeseen puts that job in quarantine.
 
-    An outage, a refusing cluster or a lost lease is nobody's poison and is raised on. A change by
-    somebody else only skips the job until the next pass.
+    Gives what the part gives, or None where it came to nothing. An outage, a refusing cluster or
+    a lost lease is nobody's poison and is raised on. A change by somebody else only skips the job
+    until the next pass.
     """
     try:
         return work()
@@ -29,10 +31,10 @@ def guarded(gateway: Gateway, job: Row, work: Callable[[], bool]) -> bool:
         raise
     # Somebody was faster; the next pass reads what he made of it.
     except StaleVersion:
-        return False
+        return None
     except Exception as error:  # noqa: BLE001 - the outermost frame of one job in a loop
         quarantine(gateway, job, error)
-        return False
+        return None
 
 
 def quarantine(gateway: Gateway, job: Row, error: Exception) -> None:

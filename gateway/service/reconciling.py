@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, filterfalse
+from itertools import filterfalse
 from typing import TypeVar
 
 import structlog
@@ -12,11 +12,11 @@ from gateway.core.vocabulary import AttemptPhase, EndReason, JobEvent, JobState
 from gateway.db.engine import Row, Writer
 from gateway.db.overdue import overdue_waiting
 from gateway.errors import ClusterRejected, ClusterUnreachable
+from gateway.service.calls import Calls, may_call
 from gateway.service.changes import Change, Stop, apply_change, stop_change
 from gateway.service.context import SYSTEM_ACTOR, Gateway
 from gateway.service.crash_points import reach
 from gateway.service.launches import Work, live_work, load_all, ref_of
-from gateway.service.launching import is_cut_off, may_call
 from gateway.service.moves import MOST_TOGETHER, Move, guard, store_moves
 from gateway.service.quarantine import guarded
 from gateway.service.stopping import leaving, settle_stops
@@ -32,9 +32,9 @@ def reconcile_due(gateway: Gateway) -> int:
     """Look at every live gang once; gives how many changed state."""
     # First, because it needs no cluster and would not be reached while one is down.
     changed = expire_waiting(gateway)
-    live, looks = live_work(gateway), _Looks(gateway)
+    live, looks = live_work(gateway), _Looks(gateway, Calls(gateway))
     for start in range(0, len(live), MOST_TOGETHER):
-        if looks.is_over():
+        if looks.calls.are_over():
             break
         looks.take(live[start : start + MOST_TOGETHER])
     changed += len(looks.changed)
@@ -48,13 +48,9 @@ class _Looks:
     """The looks at all live gangs in one pass."""
 
     gateway: Gateway
+    calls: Calls
     changed: set[int] = field(default_factory=set)
     """Attempts whose job changed state."""
-    _outages: int = 0
-
-    def is_over(self) -> bool:
-        """Whether no more calls are made in this pass."""
-        return is_cut_off(self.gateway, self._outages) or not may_call(self.gateway)
 
     def take(self, pairs: Sequence[tuple[Row, Row]]) -> None:
         """Look at a batch; what ended is freed at once where its pods are gone."""
@@ -68,7 +64,8 @@ class _Looks:
         self, look: Callable[[Gateway, Work], Result | None], works: Iterable[Work]
     ) -> list[Result]:
         """Look at gangs one by one; gives what is to be stored of them."""
-        return list(chain.from_iterable(map(partial(self._guarded, look), works)))
+        found = map(partial(self._call, look), works)
+        return [each for each in found if each is not None]
 
     def _stored(self, moves: Sequence[Move]) -> list[Work]:
         stored = store_moves(self.gateway, moves)
@@ -78,25 +75,20 @@ class _Looks:
         self.changed.update(each.attempt_id for each in stored)
         return stored
 
-    def _guarded(self, look: Callable[[Gateway, Work], Result | None], work: Work) -> list[Result]:
-        """Look at one gang; gives what is to be stored of it, if anything."""
-        if self.is_over():
-            return []
-        found: list[Result] = []
-
-        def call() -> bool:
-            result = look(self.gateway, work)
-            found.extend([result] if result is not None else [])
-            return True
-
+    def _call(self, look: Callable[[Gateway, Work], Result | None], work: Work) -> Result | None:
+        """Look at one gang, unless the pass is over."""
+        if self.calls.are_over():
+            return None
         try:
-            guarded(self.gateway, work.job, call)
-            self._outages = 0
+            result = guarded(self.gateway, work.job, partial(look, self.gateway, work))
         except ClusterUnreachable:
-            self._outages += 1  # what is held stays held until the cluster answers
+            self.calls.failed()  # what is held stays held until the cluster answers
         except ClusterRejected as error:
             log.warning("look_refused", job_id=work.job["uid"], detail=error.detail)
-        return found
+        else:
+            self.calls.answered()
+            return result
+        return None
 
 
 def _is_watched(work: Work) -> bool:
@@ -155,7 +147,8 @@ def expire_waiting(gateway: Gateway) -> int:
     at_us = gateway.clock.now_us()
     with gateway.database.read() as connection:
         overdue_jobs = overdue_waiting(connection, at_us, MOST_TIMEOUTS)
-    return sum(guarded(gateway, job, partial(_expire, gateway, job)) for job in overdue_jobs)
+    ended = [guarded(gateway, job, partial(_expire, gateway, job)) for job in overdue_jobs]
+    return ended.count(True)
 
 
 def _expire(gateway: Gateway, job: Row) -> bool:

@@ -12,11 +12,12 @@ from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
 from gateway.db.engine import Row, Writer
 from gateway.errors import ClusterRejected, ClusterUnreachable, GatewayError
+from gateway.service.calls import may_call
 from gateway.service.changes import settle_all
 from gateway.service.context import SYSTEM_ACTOR, Gateway
 from gateway.service.crash_points import reach
 from gateway.service.launches import Work, load, ref_of
-from gateway.service.launching import INTENT_SECONDS, may_call
+from gateway.service.launching import INTENT_SECONDS
 from gateway.service.moves import guard, store_or_blame
 from gateway.service.quarantine import POISON
 from gateway.service.user_usage import settle_usage
@@ -86,8 +87,8 @@ def _settle(gateway: Gateway, leavings: Sequence[Leaving], writer: Writer) -> No
     at_us, half_life = gateway.clock.now_us(), gateway.settings.usage_half_life_seconds
     pairs = [(each.work.job, each.work.attempt) for each in leavings]
     settle_all(writer, pairs, at_us, SYSTEM_ACTOR)
-    for job, attempt in pairs:
-        settle_usage(writer, job, attempt, at_us, half_life)
+    settle_usage(writer, pairs, at_us, half_life)
+    for _, attempt in pairs:
         if attempt["sent_us"] is None:
             attempt_rows.mark_object_deleted(writer, attempt["id"])
     _store_tails(writer, leavings)

@@ -70,13 +70,16 @@ def capacity_of(fleet: Fleet) -> dict[str, int]:
 
 
 def settle_usage(
-    writer: Writer, job: Row, attempt: Row, at_us: int, half_life_seconds: int
+    writer: Writer, pairs: Iterable[tuple[Row, Row]], at_us: int, half_life_seconds: int
 ) -> None:
-    """Count what a gang that is freed really used, in place of what it counted at the start."""
+    """Count what gangs that are freed really used, in place of what they counted at the start."""
     half_life_us = half_life_seconds * SECOND_US
-    if attempt["usage_part"]:
-        more = _uncounted(attempt, at_us, half_life_us)
-        note_usage(writer, [UsageNote(job["queue"], job["user_name"], more)], at_us, half_life_us)
+    notes = [
+        UsageNote(job["queue"], job["user_name"], _uncounted(attempt, at_us, half_life_us))
+        for job, attempt in pairs
+        if attempt["usage_part"]
+    ]
+    note_usage(writer, notes, at_us, half_life_us)
 
 
 def accrue_usage(gateway: Gateway) -> int:

@@ -1,6 +1,7 @@
 """An unreachable cluster, lost answers, and what must not be freed or started because of them."""
 
 from itertools import pairwise
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import update
@@ -51,6 +52,22 @@ def test_launches_are_tried_again_ever_more_seldom(world: World) -> None:
     assert len(tried) == 4
     pauses = [after - before for before, after in pairwise(tried)]
     assert pauses == sorted(pauses)
+
+
+def test_a_dead_cluster_is_asked_once_a_pass_whether_it_answers(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [world.submit(name=f"job-{n}", gpu=1) for n in range(6)]
+    for job_id in jobs:
+        world.until(job_id, JobState.RUNNING)
+    world.cluster.set_unreachable(True)
+    asked = Mock(wraps=world.gateway.backend.is_reachable)
+    monkeypatch.setattr(world.gateway.backend, "is_reachable", asked)
+    reconcile_due(world.gateway)
+
+    # Each question costs its timeout, for which nobody renews the lease.
+    assert asked.call_count == 1
+    assert world.held() == 12
 
 
 @pytest.mark.parametrize("verb", [*STARTING, "stop"])
