@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from gateway.errors import StartupRefused
 
@@ -22,6 +24,8 @@ MOST_EXTRA: Final = 48
 BUSY_SECONDS: Final = 10
 """How long a connection waits for a file that others have locked."""
 BUSY_PAUSE_SECONDS: Final = 0.02
+IDLE_SECONDS: Final = 2.0
+"""How long a connection may have lain idle and still be taken without a look whether it lives."""
 _PRAGMAS: Final = (
     f"busy_timeout={BUSY_SECONDS * 1000}",
     "journal_mode=WAL",
@@ -92,12 +96,36 @@ def postgresql_engine(url: URL, pool_size: int, *, has_pooler: bool) -> Engine:
         url.set(drivername="postgresql+psycopg"),
         pool_size=pool_size,
         max_overflow=MOST_EXTRA,
-        pool_pre_ping=True,
         pool_timeout=10,
         connect_args=arguments,
     )
+    _look_after_rest(engine)
     if has_pooler:
         # A pooled server connection is somebody else's after the commit: set for this one only.
         wanted = "; ".join(f"SET LOCAL {name} = {value}" for name, value in limits.items())
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(wanted))
     return engine
+
+
+def _look_after_rest(engine: Engine) -> None:
+    """Replace connections that died while they lay idle.
+
+    Asked before each transaction, as the pool's own ping does it, it would cost each of them a
+    round trip more. One that breaks right after use costs one caller his answer, as one that
+    breaks in use does; the pool then replaces all of them.
+    """
+
+    @event.listens_for(engine, "checkin")
+    def note(_connection: object, record: ConnectionPoolEntry) -> None:
+        record.info["used_at"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def look(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
+        used_at = record.info.get("used_at")
+        if used_at is None or time.monotonic() - used_at < IDLE_SECONDS:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            # What the pool understands: it takes another connection.
+            raise DisconnectionError("the connection broke while it lay idle") from error

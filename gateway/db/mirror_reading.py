@@ -8,7 +8,7 @@ harmless. SQLite has one writer, so what its counter has not reached yet is what
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import (
     ColumnElement,
@@ -31,8 +31,9 @@ from gateway.core.waiting.table import NewJob
 from gateway.db.definition_reading import read_definitions
 from gateway.db.engine import Database
 from gateway.db.node_holds import read_node_holds
+from gateway.db.recent import read_recent
 from gateway.db.request_shapes import decode
-from gateway.db.state import is_inventory_complete
+from gateway.db.state import is_inventory_complete, read_generation
 from gateway.db.tables import (
     charges,
     devices,
@@ -52,24 +53,34 @@ _HORIZON = {
 }
 
 
-def read_changes(
-    database: Database, horizon: int, half_life_us: int = WEEK_US, *, with_jobs: bool = True
-) -> tuple[MirrorRows, int]:
-    """Give rows changed since `horizon` (0 for all) and the horizon to ask with next.
+class Asked(NamedTuple):
+    """What a reading is to bring besides what changed."""
 
-    Without jobs where `read_waiting` brings them.
-    """
+    half_life_us: int = WEEK_US
+    with_jobs: bool = True
+    """False where `read_waiting` brings them."""
+    with_recent: bool = False
+    """Whether jobs that come change what is usual."""
+    generation: int | None = None
+    """Of the definitions that are known, which are not brought again."""
+
+
+PLAIN = Asked()
+
+
+def read_changes(database: Database, horizon: int, asked: Asked = PLAIN) -> tuple[MirrorRows, int]:
+    """Give rows changed since `horizon` (0 for all) and the horizon to ask with next."""
     with database.read() as connection:
         # Before any row is read: what commits in between is at or above it, and comes again.
         following = int(connection.execute(text(_HORIZON[database.is_sqlite])).scalar_one())
-        definitions = read_definitions(connection)
+        definitions = _read_news_of_definitions(connection, asked.generation)
         rows = MirrorRows(
-            jobs=_read_jobs(connection, horizon) if with_jobs else (),
+            jobs=_read_jobs(connection, horizon) if asked.with_jobs else (),
             classes=_read_classes(connection, horizon),
             nodes=_read_nodes(connection, horizon),
             devices=_read_devices(connection, horizon),
             charges=_read_charges(connection, horizon, definitions),
-            usage=read_usage(connection, horizon, half_life_us),
+            usage=read_usage(connection, horizon, asked.half_life_us),
             node_holds=read_node_holds(connection, horizon),
             definitions=definitions,
             is_inventory_complete=is_inventory_complete(connection) if horizon == 0 else None,
@@ -77,7 +88,16 @@ def read_changes(
         # The flag changes with the first whole reading of the fleet, which always brings nodes.
         if rows.nodes and horizon:
             rows = rows._replace(is_inventory_complete=is_inventory_complete(connection))
+        # Only jobs that come change what is recent, and each brings a row.
+        if asked.with_recent and (rows.jobs or horizon == 0):
+            rows = rows._replace(recent=read_recent(connection))
     return rows, following
+
+
+def _read_news_of_definitions(connection: Connection, known: int | None) -> DefinitionRows | None:
+    if known is not None and read_generation(connection) == known:
+        return None
+    return read_definitions(connection)
 
 
 def read_waiting(database: Database) -> Iterator[Sequence[NewJob]]:
@@ -162,10 +182,10 @@ def read_spent(database: Database, definitions: DefinitionRows) -> tuple[ChargeR
 
 
 def _read_charges(
-    connection: Connection, horizon: int, definitions: DefinitionRows
+    connection: Connection, horizon: int, definitions: DefinitionRows | None
 ) -> tuple[ChargeRow, ...]:
     condition: ColumnElement[bool] = charges.c.xact_id >= horizon
-    if horizon == 0:
+    if horizon == 0 and definitions is not None:
         # Ended charges are most of the table; only those that a budget may still count are read.
         budgeted = _closed_in_windows(connection, definitions)
         condition = or_(charges.c.is_live, *budgeted)

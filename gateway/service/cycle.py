@@ -14,6 +14,7 @@ from gateway.core.admission import CyclePlan, plan_cycle, plan_pass
 from gateway.core.mirror import Mirror
 from gateway.db import attempts as attempt_rows
 from gateway.db import jobs as job_rows
+from gateway.db.engine import Writer
 from gateway.db.state import next_serial
 from gateway.service.committing import Commit, View
 from gateway.service.context import Gateway
@@ -45,9 +46,7 @@ def run_cycle(gateway: Gateway) -> CycleOutcome | None:
     if epoch is None:
         return None
     # No write is waited for under the mirror's lock: a writer may be waiting for the lock.
-    serial = gateway.database.run_write(next_serial)
-    with gateway.database.read() as connection:
-        backlog = attempt_rows.count_unlaunched(connection)
+    serial, backlog = gateway.database.run_write(_begin)
     room = max(0, gateway.settings.max_unlaunched - backlog)
     poisoned: list[tuple[int, Exception]] = []
     with gateway.mirror.lock:
@@ -72,6 +71,11 @@ def run_cycle(gateway: Gateway) -> CycleOutcome | None:
     if plan is None:
         return CycleOutcome(serial=serial, admitted=0, waiting=waiting, is_dirty=True)
     return _commit(gateway, view, plan, waiting)
+
+
+def _begin(writer: Writer) -> tuple[int, int]:
+    """Give the cycle's number, and how many gangs are reserved and not yet launched."""
+    return next_serial(writer), attempt_rows.count_unlaunched(writer.connection)
 
 
 def _take_over(gateway: Gateway, epoch: int) -> None:

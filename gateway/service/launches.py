@@ -138,21 +138,12 @@ def launch_of(job: Row, attempt: Row, facts: Facts) -> Launch:
     )
 
 
-def reread(gateway: Gateway, works: Sequence[Work]) -> list[Work]:
+def reread(connection: Connection, works: Sequence[Work]) -> list[Work]:
     """Give the same work with its rows as they are now."""
-    with gateway.database.read() as connection:
-        jobs = job_rows.get_job_heads(connection, map(_job_id, works))
-        attempts = attempt_rows.get_attempts(connection, list(map(_attempt_id, works)))
+    jobs = job_rows.get_job_heads(connection, [each.job_id for each in works])
+    attempts = attempt_rows.get_attempts(connection, [each.attempt_id for each in works])
     # Nobody deletes a job or an attempt while it is live.
     return [Work(jobs[each.job_id], attempts[each.attempt_id], each.launch) for each in works]
-
-
-def _job_id(work: Work) -> int:
-    return work.job_id
-
-
-def _attempt_id(work: Work) -> int:
-    return work.attempt_id
 
 
 def ref_of(job: Row, attempt: Row) -> ObjectRef:

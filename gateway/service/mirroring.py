@@ -4,8 +4,7 @@ from gateway.core.devices.gains import is_alike_when_idle
 from gateway.core.mirror import DefinitionRows, MirrorRows
 from gateway.core.policies.placement import ALWAYS_ALIKE
 from gateway.core.queues.definitions import Budget
-from gateway.db.mirror_reading import read_changes, read_spent, read_waiting
-from gateway.db.recent import read_recent
+from gateway.db.mirror_reading import Asked, read_changes, read_spent, read_waiting
 from gateway.service.context import Feasible, Gateway
 from gateway.service.user_usage import SECOND_US
 
@@ -15,9 +14,13 @@ def refresh(gateway: Gateway) -> None:
     state = gateway.mirror
     is_cold = state.horizon == 0
     half_life_us = gateway.settings.usage_half_life_seconds * SECOND_US
-    rows, horizon = read_changes(
-        gateway.database, state.horizon, half_life_us, with_jobs=not is_cold
+    asked = Asked(
+        half_life_us=half_life_us,
+        with_jobs=not is_cold,
+        with_recent=state.mirror.state.policies.placement not in ALWAYS_ALIKE,
+        generation=None if is_cold else state.mirror.definitions.generation,
     )
+    rows, horizon = read_changes(gateway.database, state.horizon, asked)
     rows = _with_news(gateway, rows)
     state.mirror.apply(rows)
     for piece in read_waiting(gateway.database) if is_cold else ():
@@ -31,17 +34,10 @@ def refresh(gateway: Gateway) -> None:
 
 
 def _with_news(gateway: Gateway, rows: MirrorRows) -> MirrorRows:
-    """Give these rows without definitions that are known, and with what else they call for."""
+    """Give these rows with the ended charges that new or longer budgets count."""
     state = gateway.mirror
-    known, found, is_cold = state.mirror.definitions, rows.definitions, state.horizon == 0
-    # Only jobs that come change what is recent, and each brings a row.
-    if (is_cold or rows.jobs) and state.mirror.state.policies.placement not in ALWAYS_ALIKE:
-        rows = rows._replace(recent=read_recent(gateway.database))
-    if is_cold or found is None:
-        return rows
-    if found.generation == known.generation:
-        return rows._replace(definitions=None)  # so that nothing built from them is thrown away
-    if _budgets(found) == _budgets(known):
+    found, is_cold = rows.definitions, state.horizon == 0
+    if is_cold or found is None or _budgets(found) == _budgets(state.mirror.definitions):
         return rows
     return rows._replace(charges=(*rows.charges, *read_spent(gateway.database, found)))
 

@@ -19,6 +19,7 @@ from gateway.service.launches import Work, reread
 from gateway.service.quarantine import POISON, quarantine
 
 Item = TypeVar("Item")
+Stored = TypeVar("Stored")
 
 MOST_TOGETHER = 100
 """Attempts whose steps share a transaction."""
@@ -48,30 +49,31 @@ def store_moves(gateway: Gateway, moves: Sequence[Move]) -> list[Work]:
         StaleLeader: somebody else leads.
     """
 
-    def store(some: Sequence[Move]) -> None:
-        gateway.database.run_write(partial(_write, gateway, some))
+    def store(some: Sequence[Move]) -> list[Work]:
+        return gateway.database.run_write(partial(_write, gateway, some))
 
-    stored = store_or_blame(gateway, store, [(each.work, each) for each in moves])
-    return reread(gateway, [move.work for move in stored]) if stored else []
+    return store_or_blame(gateway, store, [(each.work, each) for each in moves])
 
 
 def store_or_blame(
-    gateway: Gateway, store: Callable[[list[Item]], None], items: Sequence[tuple[Work, Item]]
-) -> list[Item]:
+    gateway: Gateway,
+    store: Callable[[list[Item]], list[Stored]],
+    items: Sequence[tuple[Work, Item]],
+) -> list[Stored]:
     """Store all, or else each by itself, so that only the one at fault is left out.
 
-    One that somebody overtook is left for the next pass; one that makes no sense is set aside.
+    Gives what storing them gave. One that somebody overtook is left for the next pass; one that
+    makes no sense is set aside.
     """
     if not items:
         return []
     try:
-        store([item for _, item in items])
+        return store([item for _, item in items])
     except (StaleVersion, *POISON) as error:
         if len(items) == 1:
             _blame(gateway, items[0][0], error)
             return []
         return [done for each in items for done in store_or_blame(gateway, store, [each])]
-    return [item for _, item in items]
 
 
 def _blame(gateway: Gateway, work: Work, error: Exception) -> None:
@@ -79,8 +81,10 @@ def _blame(gateway: Gateway, work: Work, error: Exception) -> None:
         quarantine(gateway, work.job, error)
 
 
-def _write(gateway: Gateway, moves: Sequence[Move], writer: Writer) -> None:
+def _write(gateway: Gateway, moves: Sequence[Move], writer: Writer) -> list[Work]:
     guard(gateway, writer)
     change_attempts(writer, [(each.work.attempt, each.attempt) for each in moves if each.attempt])
     changes = [(each.work.job, each.change) for each in moves if each.change is not None]
     apply_changes(writer, changes)
+    # In the same transaction: what somebody else did to these jobs until now is seen.
+    return reread(writer.connection, [each.work for each in moves])

@@ -73,13 +73,13 @@ def _is_gone(gateway: Gateway, work: Work, ref: ObjectRef) -> bool:
 def settle_stops(gateway: Gateway, leavings: Sequence[Leaving]) -> set[int]:
     """Free the devices of many at once and let their outcomes take effect; gives the attempts."""
 
-    def store(some: Sequence[Leaving]) -> None:
+    def store(some: Sequence[Leaving]) -> list[int]:
         reach("before_free")
         gateway.database.run_write(partial(_settle, gateway, some))
         reach("after_free")
+        return [each.work.attempt_id for each in some]
 
-    done = store_or_blame(gateway, store, [(each.work, each) for each in leavings])
-    return {each.work.attempt_id for each in done}
+    return set(store_or_blame(gateway, store, [(each.work, each) for each in leavings]))
 
 
 def _settle(gateway: Gateway, leavings: Sequence[Leaving], writer: Writer) -> None:

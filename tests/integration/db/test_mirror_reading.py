@@ -10,8 +10,8 @@ from gateway.db import jobs as job_rows
 from gateway.db.engine import Database, Writer, open_database
 from gateway.db.fleet import set_cordon, sync_inventory
 from gateway.db.inventory_reading import get_node
-from gateway.db.mirror_reading import read_changes, read_waiting
-from gateway.db.state import set_inventory_complete
+from gateway.db.mirror_reading import Asked, read_changes, read_waiting
+from gateway.db.state import bump_generation, set_inventory_complete
 from tests.builders import a_gang
 from tests.db_rows import (
     NOW_US,
@@ -35,7 +35,7 @@ def failing(writer: Writer) -> None:
 def same_as_cold(database: Database, warm: Mirror) -> bool:
     """Whether a mirror that followed changes holds what one that starts now would hold."""
     cold = Mirror()
-    cold.apply(read_changes(database, 0, with_jobs=False)[0])
+    cold.apply(read_changes(database, 0, Asked(with_jobs=False))[0])
     for piece in read_waiting(database):
         cold.apply(MirrorRows(waiting=piece))
     # Arrays have no plain equality; they are short enough to be written out.
@@ -173,6 +173,15 @@ def test_a_write_after_a_rolled_back_savepoint_is_read(database: Database) -> No
     assert [row.job_id for row in rows.jobs] == [job_id]
     after = add_job(database, "after")
     assert after in {row.job_id for row in read_changes(database, horizon)[0].jobs}
+
+
+def test_definitions_that_are_known_are_not_brought_again(database: Database) -> None:
+    rows, horizon = read_changes(database, 0)
+    assert rows.definitions is not None
+    known = Asked(generation=rows.definitions.generation)
+    assert read_changes(database, horizon, known)[0].definitions is None
+    database.run_write(bump_generation)
+    assert read_changes(database, horizon, known)[0].definitions is not None
 
 
 def test_definitions_and_completeness_come_with_a_cold_start(database: Database) -> None:

@@ -5,10 +5,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
 import pytest
 from sqlalchemy import insert, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 
+from gateway.db import connecting
 from gateway.db.engine import Database, Writer, open_database
 from gateway.db.tables import cohorts
 from gateway.errors import DatabaseUnavailable, InvalidInput, StartupRefused
@@ -202,6 +204,20 @@ def test_a_taken_name_stays_the_callers_to_judge(database: Database) -> None:
     database.run_grouped(lambda writer: insert_a_job(writer, "one"))
     with pytest.raises(IntegrityError):
         database.run_grouped(twice)
+
+
+def test_a_connection_that_broke_while_it_lay_idle_is_replaced(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "IDLE_SECONDS", 0.0)
+    database = open_database(postgresql_url, pool_size=1)
+    with database.read() as connection:
+        first = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+    with psycopg.connect(postgresql_url, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s)", [first])
+    with database.read() as connection:
+        assert connection.execute(text("SELECT pg_backend_pid()")).scalar_one() != first
+    database.close()
 
 
 def test_a_missing_server_is_reported_as_unavailable() -> None:

@@ -2,7 +2,7 @@
 
 from gateway.core.policies.decay import STORED_BITS
 from gateway.db.engine import Database
-from gateway.db.mirror_reading import read_changes
+from gateway.db.mirror_reading import Asked, read_changes
 from gateway.db.usage import UsageNote, note_usage, read_usage
 
 HOUR_US = 3_600_000_000
@@ -55,11 +55,11 @@ def test_usage_that_is_taken_back_never_falls_below_nothing(database: Database) 
 
 def test_a_reader_gets_all_of_it_once_any_of_it_changed(database: Database) -> None:
     note(database, 0, ("lab", "ann", ALL))
-    rows, horizon = read_changes(database, 0, HALF_LIFE_US)
+    rows, horizon = read_changes(database, 0, Asked(HALF_LIFE_US))
     assert rows.usage == {"lab": {"ann": 2**20}}
     # Whatever is written next is above what this reader knows.
-    _, horizon = read_changes(database, horizon + 1, HALF_LIFE_US)
-    assert read_changes(database, horizon + 1, HALF_LIFE_US)[0].usage is None
+    _, horizon = read_changes(database, horizon + 1, Asked(HALF_LIFE_US))
+    assert read_changes(database, horizon + 1, Asked(HALF_LIFE_US))[0].usage is None
     note(database, 0, ("field", "bob", ALL))
-    rows, _ = read_changes(database, horizon, HALF_LIFE_US)
+    rows, _ = read_changes(database, horizon, Asked(HALF_LIFE_US))
     assert rows.usage == {"field": {"bob": 2**20}, "lab": {"ann": 2**20}}
