@@ -86,7 +86,12 @@ def _set(connection: Any, pragma: str) -> None:
 
 def postgresql_engine(url: URL, pool_size: int, *, has_pooler: bool) -> Engine:
     """Give an engine; with a pooler in between nothing is prepared or set for a session."""
-    limits = {"lock_timeout": LOCK_TIMEOUT_MS, "statement_timeout": STATEMENT_TIMEOUT_MS}
+    limits = {
+        "lock_timeout": LOCK_TIMEOUT_MS,
+        "statement_timeout": STATEMENT_TIMEOUT_MS,
+        # A plan that is thought dear would be compiled for 40 ms; no statement here is worth that.
+        "jit": "off",
+    }
     arguments: dict[str, Any] = {"connect_timeout": 5}
     if has_pooler:
         arguments["prepare_threshold"] = None

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, insert, literal, select, text, tuple_
+from sqlalchemy import Connection, Select, func, literal, select, text, tuple_
 
 from gateway.db.engine import Row, Writer
+from gateway.db.many import insert_rows
 from gateway.db.tables import events, jobs
 
 
@@ -29,24 +30,20 @@ def append_event(writer: Writer, event: NewEvent) -> None:
 
 def append_events(writer: Writer, new: Sequence[NewEvent]) -> None:
     """Append events in this order."""
-    # An empty list would make the driver insert one row of defaults.
-    if new:
-        writer.connection.execute(
-            insert(events),
-            [
-                {
-                    "at_us": event.at_us,
-                    "kind": event.kind,
-                    "actor": event.actor,
-                    "job_id": event.job_id,
-                    # Words of pods and clusters have no bound of their own.
-                    "detail": event.detail[:2000],
-                    "data": dict(event.data),
-                    "xact_id": writer.xact_id,
-                }
-                for event in new
-            ],
-        )
+    rows = [
+        {
+            "at_us": event.at_us,
+            "kind": event.kind,
+            "actor": event.actor,
+            "job_id": event.job_id,
+            # Words of pods and clusters have no bound of their own.
+            "detail": event.detail[:2000],
+            "data": dict(event.data),
+            "xact_id": writer.xact_id,
+        }
+        for event in new
+    ]
+    insert_rows(writer, events, rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

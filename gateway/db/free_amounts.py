@@ -1,11 +1,15 @@
 """What is left of a node's CPU, memory, pods and extended resources, counted anew."""
 
 from collections.abc import Sequence
+from typing import Final
 
-from sqlalchemy import and_, bindparam, select, update
+from sqlalchemy import BigInteger, String, Update, select, update
 
 from gateway.db.engine import Writer
+from gateway.db.many import Given, Types, update_rows
 from gateway.db.tables import assignments, node_amounts, nodes
+
+_LEFT: Final[Types] = {"node": BigInteger(), "name": String(), "left": BigInteger()}
 
 
 def recompute_free(writer: Writer, node_ids: Sequence[int]) -> None:
@@ -47,16 +51,10 @@ def recompute_free(writer: Writer, node_ids: Sequence[int]) -> None:
         }
         for row in current
     ]
-    if changes:
-        connection.execute(
-            update(node_amounts)
-            .where(
-                and_(
-                    node_amounts.c.node_id == bindparam("node"),
-                    node_amounts.c.resource == bindparam("name"),
-                )
-            )
-            .values(free=bindparam("left")),
-            changes,
-        )
+    update_rows(writer, _LEFT, changes, _setting)
     connection.execute(update(nodes).where(nodes.c.id.in_(node_ids)).values(xact_id=writer.xact_id))
+
+
+def _setting(given: Given) -> Update:
+    is_it = (node_amounts.c.node_id == given("node"), node_amounts.c.resource == given("name"))
+    return update(node_amounts).where(*is_it).values(free=given("left"))

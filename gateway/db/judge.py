@@ -10,15 +10,17 @@ dropped.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import starmap
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Column, Update, bindparam, insert, select, update
+from sqlalchemy import BigInteger, Column, String, Update, select, update
 from sqlalchemy.exc import IntegrityError
 
 from gateway.core.vocabulary import AttemptPhase, DeviceHealth, DeviceKind, JobState
 from gateway.db.engine import Writer
 from gateway.db.grants import WHOLE_DEVICE_UNITS, Grant, GrantConflict, GrantPod
+from gateway.db.many import Given, Types, insert_rows, update_rows
 from gateway.db.tables import (
     assignments,
     attempts,
@@ -36,6 +38,8 @@ MOST_IDS = 5_000
 Row = dict[str, Any]
 DeviceKey = tuple[int, DeviceKind, int]
 """(node id, kind, ordinal)."""
+_JOB_KEY: Final = dict.fromkeys(("job", "known", "number", "at"), BigInteger())
+_AMOUNT: Final[Types] = {"node": BigInteger(), "name": String(), "amount": BigInteger()}
 
 
 def reserve(writer: Writer, grants: Sequence[Grant], users: Mapping[int, str]) -> None:
@@ -63,26 +67,26 @@ def _take_all(writer: Writer, grants: Sequence[Grant], users: Mapping[int, str])
 
 
 def _advance_jobs(writer: Writer, grants: Sequence[Grant]) -> None:
-    changed = writer.connection.execute(_advancing(writer), list(map(_job_key, grants)))
-    if changed.rowcount != len(grants):
+    rows = list(map(_job_key, grants))
+    if update_rows(writer, _JOB_KEY, rows, partial(_advancing, writer)) != len(grants):
         raise StaleVersion("one of these jobs changed since the plan was made")
 
 
-def _advancing(writer: Writer) -> Update:
+def _advancing(writer: Writer, given: Given) -> Update:
     return (
         update(jobs)
         .where(
-            jobs.c.id == bindparam("job"),
-            jobs.c.version == bindparam("known"),
+            jobs.c.id == given("job"),
+            jobs.c.version == given("known"),
             jobs.c.state == JobState.PENDING,
         )
         .values(
             state=JobState.RESERVED,
             version=jobs.c.version + 1,
-            attempt=bindparam("number"),
+            attempt=given("number"),
             reason=None,
             message="",
-            reserved_us=bindparam("at"),
+            reserved_us=given("at"),
             xact_id=writer.xact_id,
         )
     )
@@ -101,7 +105,7 @@ def _insert_attempts(writer: Writer, grants: Sequence[Grant]) -> dict[int, int]:
     """Give the row ids by job."""
     # Looked up afterwards: a statement that returns ids for hundreds of rows takes longer to
     # put together than all of this.
-    writer.connection.execute(insert(attempts), list(map(_attempt_row, grants)))
+    insert_rows(writer, attempts, list(map(_attempt_row, grants)))
     statement = select(attempts.c.job_id, attempts.c.id).where(
         attempts.c.job_id.in_([grant.job_id for grant in grants]),
         attempts.c.phase == AttemptPhase.INTENDED,
@@ -145,7 +149,7 @@ def _take_amounts(writer: Writer, pods: Sequence[GrantPod]) -> None:
         wanted.update({(pod.node_id, name): amount for name, amount in pod.amounts.items()})
     # Nothing asked of a resource that the node does not have is fine: `+` drops zeros.
     rows = list(starmap(_amount_row, sorted((+wanted).items())))
-    if rows and writer.connection.execute(_taking_amounts(), rows).rowcount != len(rows):
+    if update_rows(writer, _AMOUNT, rows, _taking_amounts) != len(rows):
         raise GrantConflict(f"not all of this is left: {', '.join(map(_amount_words, rows))}")
 
 
@@ -157,21 +161,21 @@ def _amount_words(row: Row) -> str:
     return f"{row['amount']} {row['name']} of node {row['node']}"
 
 
-def _taking_amounts() -> Update:
+def _taking_amounts(given: Given) -> Update:
     return (
         update(node_amounts)
         .where(
-            node_amounts.c.node_id == bindparam("node"),
-            node_amounts.c.resource == bindparam("name"),
+            node_amounts.c.node_id == given("node"),
+            node_amounts.c.resource == given("name"),
             # Compared and taken by one statement; a check on the column stands behind it.
-            node_amounts.c.free >= bindparam("amount"),
+            node_amounts.c.free >= given("amount"),
         )
-        .values(free=node_amounts.c.free - bindparam("amount"))
+        .values(free=node_amounts.c.free - given("amount"))
     )
 
 
 def _assign(writer: Writer, pods: Sequence[tuple[int, GrantPod]]) -> None:
-    writer.connection.execute(insert(assignments), list(starmap(_assignment_row, pods)))
+    insert_rows(writer, assignments, list(starmap(_assignment_row, pods)))
     if any(pod.devices for _, pod in pods):
         _grant_devices(writer, _owners(writer, pods))
 
@@ -219,7 +223,7 @@ def _grant_devices(writer: Writer, owners: Mapping[DeviceKey, int]) -> None:
     if _count(writer, _taking_devices(writer), devices.c.id, device_ids) != len(device_ids):
         raise GrantConflict("one of these devices is not free")
     rows = map(_device_grant_row, owners.values(), device_ids)
-    writer.connection.execute(insert(device_grants), list(rows))
+    insert_rows(writer, device_grants, list(rows))
 
 
 def _device_ids(writer: Writer, node_ids: Sequence[int]) -> dict[DeviceKey, int]:
@@ -269,8 +273,7 @@ def _insert_charges(
         for grant in grants
         for charge in grant.charges
     ]
-    if rows:
-        writer.connection.execute(insert(charges), rows)
+    insert_rows(writer, charges, rows)
 
 
 def _charge_row(grant: Grant, charge: tuple[str, str, str, int]) -> Row:

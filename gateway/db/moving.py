@@ -4,14 +4,17 @@ All or nothing: where one row is not as it was read, nobody's change stands and 
 one after the other. Rows that change the same columns go into one statement.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from sqlalchemy import Table, bindparam, select, update
+from sqlalchemy import BigInteger, Table, Update, select, update
 
 from gateway.core.vocabulary import AttemptPhase
 from gateway.db.engine import Row, Writer
 from gateway.db.free_amounts import recompute_free
+from gateway.db.many import Given, update_rows
 from gateway.db.tables import assignments, attempts, charges, device_grants, devices, jobs
 from gateway.errors import StaleVersion
 
@@ -35,19 +38,24 @@ def _change(
 ) -> None:
     for names, rows in _alike(changes).items():
         # Prefixed, for SQLAlchemy keeps the plain names of columns to itself.
-        values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
-        statement = (
-            update(table)
-            .where(table.c.id == bindparam("its_id"), table.c[guard] == bindparam("known"))
-            .values({**values, **marks})
-        )
-        parameters = [
+        types = {f"new_{name}": table.c[name].type for name in names}
+        given = [
             {"its_id": row["id"], "known": row[guard]}
             | {f"new_{name}": wanted[name] for name in names}
             for row, wanted in rows
         ]
-        if writer.connection.execute(statement, parameters).rowcount != len(rows):
+        key = {"its_id": table.c.id.type, "known": table.c[guard].type}
+        statement = partial(_changing, table, guard, names, marks)
+        if update_rows(writer, key | types, given, statement) != len(rows):
             raise StaleVersion(f"one of {len(rows)} {table.name} changed meanwhile")
+
+
+def _changing(
+    table: Table, guard: str, names: Sequence[str], marks: Mapping[str, Any], given: Given
+) -> Update:
+    values: dict[str, Any] = {name: given(f"new_{name}") for name in names}
+    is_it = (table.c.id == given("its_id"), table.c[guard] == given("known"))
+    return update(table).where(*is_it).values({**values, **marks})
 
 
 def _alike(changes: Changes) -> dict[tuple[str, ...], list[tuple[Row, Mapping[str, Any]]]]:
@@ -87,25 +95,34 @@ def free_all(writer: Writer, attempt_ids: Iterable[int], at_us: int) -> None:
 
 def _free_devices(writer: Writer, attempt_ids: Sequence[int]) -> None:
     live = (
-        select(device_grants.c.id, device_grants.c.device_id, device_grants.c.units)
+        select(device_grants.c.device_id, device_grants.c.units)
         .join(assignments, assignments.c.id == device_grants.c.assignment_id)
         .where(assignments.c.attempt_id.in_(attempt_ids), device_grants.c.is_live)
     )
     rows = writer.connection.execute(live).all()
     if not rows:
         return
-    writer.connection.execute(
-        update(device_grants).where(device_grants.c.id == bindparam("grant")).values(is_live=False),
-        [{"grant": row.id} for row in rows],
+    theirs = select(assignments.c.id).where(assignments.c.attempt_id.in_(attempt_ids))
+    given_back = update(device_grants).where(
+        device_grants.c.assignment_id.in_(theirs), device_grants.c.is_live
     )
-    writer.connection.execute(
+    writer.connection.execute(given_back.values(is_live=False))
+    # By grant: a shared device gets back exactly what each of them took.
+    units: Counter[int] = Counter()
+    for row in rows:
+        units[row.device_id] += row.units
+    returned = [{"device": device_id, "units": n} for device_id, n in sorted(units.items())]
+    types = dict.fromkeys(("device", "units"), BigInteger())
+    update_rows(writer, types, returned, partial(_returning_units, writer))
+
+
+def _returning_units(writer: Writer, given: Given) -> Update:
+    return (
         update(devices)
-        .where(devices.c.id == bindparam("device"))
+        .where(devices.c.id == given("device"))
         .values(
-            # By grant: a shared device gets back exactly what each of them took.
-            units_free=devices.c.units_free + bindparam("units"),
+            units_free=devices.c.units_free + given("units"),
             version=devices.c.version + 1,
             xact_id=writer.xact_id,
-        ),
-        [{"device": row.device_id, "units": row.units} for row in rows],
+        )
     )
