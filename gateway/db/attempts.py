@@ -48,6 +48,8 @@ def _with_jobs(
 ) -> list[tuple[RowMapping, RowMapping]]:
     statement = select(attempts).where(is_live).order_by(attempts.c.reserved_us, attempts.c.id)
     live = connection.execute(statement).mappings().all()
+    if not live:
+        return []
     # Two statements instead of one wide join: a job's columns once, without its spec.
     owners = select(*HEAD).join(attempts, attempts.c.job_id == jobs.c.id).where(is_live)
     by_id = {row["id"]: row for row in connection.execute(owners).mappings()}

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import starmap
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Column, String, Update, select, update
+from sqlalchemy import BigInteger, Column, String, Update, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from gateway.core.vocabulary import AttemptPhase, DeviceHealth, DeviceKind, JobState
@@ -78,7 +78,8 @@ def _advancing(writer: Writer, given: Given) -> Update:
         .where(
             jobs.c.id == given("job"),
             jobs.c.version == given("known"),
-            jobs.c.state == JobState.PENDING,
+            # Wrapped, or PostgreSQL may go through all that wait by the index on states.
+            func.coalesce(jobs.c.state, "") == JobState.PENDING,
         )
         .values(
             state=JobState.RESERVED,

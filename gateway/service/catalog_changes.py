@@ -76,7 +76,7 @@ def change_catalog(gateway: Gateway, caller: Caller, edit: Edit) -> Catalog:
     changed = gateway.database.run_write(work)
     # Submissions are judged by this view, which must not lag behind what an admin was told.
     gateway.mirror.feasible = Feasible()
-    gateway.wake.set()
+    gateway.wake.hurry()
     return changed
 
 

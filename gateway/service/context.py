@@ -81,16 +81,27 @@ class Wake:
     def __init__(self) -> None:
         """Start asleep."""
         self._event = threading.Event()
+        self._room = threading.Event()
 
     def set(self) -> None:
-        """Ask for a cycle now; many calls make one."""
+        """Ask for a cycle soon; many calls make one."""
         self._event.set()
+
+    def hurry(self) -> None:
+        """Ask for a cycle now, since room may have come free."""
+        self._event.set()
+        self._room.set()
+
+    def rest(self, seconds: float) -> None:
+        """Let requests have the processor, but no longer than until room may have come free."""
+        self._room.wait(seconds)
 
     def wait(self, timeout_seconds: float) -> bool:
         """Wait until somebody asks; True when somebody did."""
         asked = self._event.wait(timeout_seconds)
         # Cleared before the work and not after it, so a call during the work is not lost.
         self._event.clear()
+        self._room.clear()
         return asked
 
 

@@ -87,7 +87,7 @@ def _cordon(gateway: Gateway, caller: Caller, name: str, reason: str) -> NodeVie
         append_event(writer, NewEvent(at_us=at_us, kind=kind, actor=caller.name, detail=detail))
 
     gateway.database.run_write(work)
-    gateway.wake.set()
+    gateway.wake.hurry()
     return get_node(gateway, caller, name)
 
 

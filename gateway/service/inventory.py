@@ -34,5 +34,5 @@ def sync(gateway: Gateway) -> int | None:
     # Every thirty seconds the same fleet: nobody is woken for it.
     if changed or gateway.mirror.feasible.view is None:
         refresh_view(gateway)
-        gateway.wake.set()
+        gateway.wake.hurry()
     return changed

@@ -40,6 +40,8 @@ def reconcile_due(gateway: Gateway) -> int:
     changed += len(looks.changed)
     if changed:
         gateway.wake.set()
+    if looks.has_freed:
+        gateway.wake.hurry()
     return changed
 
 
@@ -51,6 +53,8 @@ class _Looks:
     calls: Calls
     changed: set[int] = field(default_factory=set)
     """Attempts whose job changed state."""
+    has_freed: bool = False
+    """Whether any of them gave its devices back."""
 
     def take(self, pairs: Sequence[tuple[Row, Row]]) -> None:
         """Look at a batch; what ended is freed at once where its pods are gone."""
@@ -58,7 +62,9 @@ class _Looks:
         ended = self._stored(self._looked(watch, filterfalse(_is_stopping, works)))
         # With those that ended just now: nobody waits for the next pass to get their devices.
         stopping = filter(_is_stopping, [*works, *ended])
-        self.changed |= settle_stops(self.gateway, self._looked(leaving, stopping))
+        freed = settle_stops(self.gateway, self._looked(leaving, stopping))
+        self.changed |= freed
+        self.has_freed = self.has_freed or bool(freed)
 
     def _looked(
         self, look: Callable[[Gateway, Work], Result | None], works: Iterable[Work]

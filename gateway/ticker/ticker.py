@@ -1,4 +1,7 @@
-"""The ticker: a scheduler for the steady pace, a thread for wake-ups, one for other replicas."""
+"""The ticker: a scheduler for the steady pace, and threads for what must not wait for it.
+
+One decides after wake-ups, one moves gangs, and one hears other replicas.
+"""
 
 import logging
 import threading
@@ -42,6 +45,7 @@ class Ticker:
         self.gateway = gateway
         self.rounds = Rounds(gateway)
         self._stopping = threading.Event()
+        self._gangs_due = threading.Event()
         self._threads: list[threading.Thread] = []
         self._scheduler = BackgroundScheduler(
             # More threads than kinds of rounds, so that one that hangs at the cluster delays no
@@ -60,11 +64,12 @@ class Ticker:
         self._every(settings.lease_seconds / LEASE_RENEWALS, self.rounds.lease)
         self._every(settings.inventory_seconds, self.rounds.inventory, delay_seconds=0)
         self._every(settings.cycle_seconds, self.rounds.cycle)
-        self._every(settings.launch_seconds, self.rounds.gangs)
+        self._every(settings.launch_seconds, self._gangs_due.set)
         self._every(settings.launch_seconds * TIDY_EVERY, self.rounds.tidy)
         self._every(USAGE_SECONDS, self.rounds.usage)
         self._scheduler.start()
         self._spawn("gateway-wake", self._answer_wakes)
+        self._spawn("gateway-gangs", self._move_gangs)
         if not self.gateway.database.is_sqlite and not settings.database_has_pooler:
             self._spawn("gateway-listen", self._listen)
         # What waited through a restart is decided on now, and not after the first pace.
@@ -73,7 +78,8 @@ class Ticker:
     def stop(self) -> None:
         """Finish the rounds under way, stop, and give the lease to another replica."""
         self._stopping.set()
-        self.gateway.wake.set()
+        self.gateway.wake.hurry()
+        self._gangs_due.set()
         if self._scheduler.running:
             self._scheduler.shutdown(wait=True)
         for thread in self._threads:
@@ -97,23 +103,38 @@ class Ticker:
         self._threads.append(thread)
 
     def _answer_wakes(self) -> None:
-        """Decide and launch right after commits that may have unblocked something."""
+        """Decide right after commits that may have unblocked something."""
         while not self._stopping.is_set():
             asked = self.gateway.wake.wait(self._patience_seconds())
             if self._stopping.is_set() or not (asked or self._is_due()):
                 continue
             started = time.monotonic()
             # The flag is down again since `wait`, so a commit during this work wakes once more.
-            has_moved = self._move()
-            self._stopping.wait(self._pause_after(time.monotonic() - started, has_moved=has_moved))
+            has_moved = self._decide()
+            self._rest_after(time.monotonic() - started, has_moved=has_moved)
 
-    def _move(self) -> bool:
-        """Decide and launch, or tell who leads; True when somebody came forward by it."""
+    def _decide(self) -> bool:
+        """Decide, or tell who leads; True when somebody came forward by it."""
         if self.gateway.leadership.epoch is None:
             self._announce()
             return False
         is_admitted = self.rounds.cycle()
-        return self.rounds.gangs() or is_admitted
+        if is_admitted:
+            self._gangs_due.set()
+        return is_admitted
+
+    def _move_gangs(self) -> None:
+        """Launch and look at gangs, at a steady pace and right after admissions.
+
+        Beside the thread that decides, so that a cluster that hangs keeps nobody from being
+        admitted, and what ended is freed while the next ones are chosen.
+        """
+        while not self._stopping.is_set():
+            self._gangs_due.wait()
+            # Cleared before the work, so that an admission during it is launched right after.
+            self._gangs_due.clear()
+            if not self._stopping.is_set():
+                self.rounds.gangs()
 
     def _patience_seconds(self) -> float:
         """Give how long to wait for a wake-up: until time alone may change a decision."""
@@ -125,6 +146,13 @@ class Ticker:
     def _is_due(self) -> bool:
         due_us = self.rounds.due_us
         return due_us is not None and due_us <= self.gateway.clock.now_us()
+
+    def _rest_after(self, seconds: float, *, has_moved: bool) -> None:
+        self._stopping.wait(LEAST_PAUSE_SECONDS)
+        # Room that comes free is somebody's turn: submits that change nothing must not delay it.
+        self.gateway.wake.rest(
+            self._pause_after(seconds, has_moved=has_moved) - LEAST_PAUSE_SECONDS
+        )
 
     def _pause_after(self, seconds: float, *, has_moved: bool) -> float:
         """Give how long to rest from deciding, so that requests get most of the processor."""

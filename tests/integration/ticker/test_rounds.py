@@ -229,6 +229,30 @@ def test_resting_grows_with_the_work_and_stays_within_its_bounds(
     assert all(any(rest == pytest.approx(each) for each in expected) for rest in free)
 
 
+def test_room_that_comes_free_ends_a_rest(world: World) -> None:
+    wake = world.gateway.wake
+    wake.wait(0)
+    wake.set()
+    started = time.monotonic()
+    wake.rest(0.05)
+    assert time.monotonic() - started >= 0.05, "a submit alone does not end it"
+    timer = threading.Timer(0.01, wake.hurry)
+    timer.start()
+    started = time.monotonic()
+    wake.rest(60)
+    assert time.monotonic() - started < 30
+    assert wake.wait(0)
+    timer.join()
+
+
+def test_a_gang_that_gives_its_devices_back_ends_a_rest(world: World) -> None:
+    job_id = world.submit(script={"run-seconds": 5})
+    world.until(job_id, JobState.SUCCEEDED)
+    started = time.monotonic()
+    world.gateway.wake.rest(60)
+    assert time.monotonic() - started < 30
+
+
 def test_a_stopped_leader_makes_way_at_once(world: World, database: Database) -> None:
     ticker = Ticker(world.gateway)
     ticker.start()
