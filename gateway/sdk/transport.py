@@ -213,7 +213,8 @@ def failure_of(response: httpx2.Response) -> GatewayError:
 def read_answer(model: type[Answer], content: str | bytes) -> Answer:
     """Give the model in a successful answer; raises GatewayError when it holds something else."""
     try:
-        return model.model_validate_json(content)
+        # A newer server may say more, also in what admins write strictly.
+        return model.model_validate_json(content, extra="ignore")
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = "/".join(["", *map(str, first["loc"])])

@@ -1,7 +1,11 @@
 """Requests: tried again where that is safe, and failures come out as the server's classes."""
 
+import json
+from typing import Any
+
 import httpx2
 import pytest
+from pydantic import BaseModel
 
 from gateway.errors import (
     GatewayError,
@@ -11,7 +15,8 @@ from gateway.errors import (
     Overloaded,
     Unavailable,
 )
-from gateway.sdk.transport import Call, Retries
+from gateway.schemas.definitions import CohortView, FlavorView, PriorityClassView, QueueView
+from gateway.sdk.transport import Call, Retries, read_answer
 from tests.unit.sdk.fake_gateway import FakeGateway, ok, problem
 
 GET = Call(method="GET", path="/jobs")
@@ -99,6 +104,39 @@ def test_an_answer_of_something_else_is_an_error_too(status: int, kind: type[Gat
     fake = FakeGateway([httpx2.Response(status, text="<html>proxy</html>") for _ in range(3)])
     with pytest.raises(kind, match=str(status)):
         fake.wire().send(GET)
+
+
+@pytest.mark.parametrize(
+    ("model", "view"),
+    [
+        (
+            QueueView,
+            {
+                "name": "research",
+                "quotas": [{"flavor": "default", "resource": "gpu", "nominal": 8, "new": 1}],
+                "caps": {"new": 1},
+            },
+        ),
+        (CohortView, {"name": "lab"}),
+        (FlavorView, {"name": "default"}),
+        (PriorityClassView, {"name": "high", "value": 10}),
+    ],
+)
+def test_what_a_newer_server_says_besides_is_left_out(
+    model: type[BaseModel], view: dict[str, Any]
+) -> None:
+    known = read_answer(model, json.dumps({**without_news(view), "version": 1}))
+    newer = read_answer(model, json.dumps({**view, "version": 1, "new": {"a": 1}}))
+    assert newer == known
+
+
+def without_news(value: Any) -> Any:
+    """Give a document without the fields that this release does not know."""
+    if isinstance(value, list):
+        return [without_news(item) for item in value]
+    if isinstance(value, dict):
+        return {key: without_news(item) for key, item in value.items() if key != "new"}
+    return value
 
 
 def test_a_stream_that_is_refused_raises_like_any_request() -> None:
