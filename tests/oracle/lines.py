@@ -33,8 +33,12 @@ class Job(NamedTuple):
         return dict(self.request.total).get("gpu", 0)
 
     def waited_us(self, now_us: int) -> int:
-        """How long it has waited, counted from when it could have started."""
-        return max(0, now_us - max(self.submitted_us, self.eligible_us))
+        """How long it has waited, counted from when it could have started.
+
+        Less than nothing where a clock was set back since: the order of two jobs may not depend on
+        the moment at which they are compared.
+        """
+        return now_us - max(self.submitted_us, self.eligible_us)
 
 
 def jobs_of(snapshot: Snapshot) -> list[Job]:

@@ -181,6 +181,11 @@ def tick(world: World, dice: Dice) -> None:
     world.now_us += dice.pick(CLOCK_STEPS_US)
 
 
+def set_back(world: World, dice: Dice) -> None:
+    """The clock is set back: what was submitted or freed just now lies in the future."""
+    world.now_us -= dice.pick(CLOCK_STEPS_US)
+
+
 STEPS: tuple[Step, ...] = (
     submit,
     submit,
@@ -197,5 +202,6 @@ STEPS: tuple[Step, ...] = (
     use_lately,
     tick,
     tick,
+    set_back,
 )
 """Everything that may happen, the frequent more than once."""

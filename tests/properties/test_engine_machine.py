@@ -78,6 +78,10 @@ class EngineMachine(RuleBasedStateMachine):
     def let_time_pass(self, seed: int) -> None:
         self._take(engine_steps.tick, seed)
 
+    @rule(seed=seeds)
+    def set_the_clock_back(self, seed: int) -> None:
+        self._take(engine_steps.set_back, seed)
+
     @rule(budget=st.integers(0, 3))
     def decide_within_a_budget(self, budget: int) -> None:
         self._decide(budget)

@@ -40,10 +40,12 @@ class Life:
         self.mirror = Mirror()
         self.told: dict[tuple[str, int], Reason] = {}
         self.barred: dict[Answer, Reason] = {}
+        self._latest_us = 0
 
     @property
     def now_us(self) -> int:
-        return self.rows.world.now_us
+        """The latest instant that was ever shown: a clock that is set back stands still."""
+        return max(self._latest_us, self.rows.world.now_us)
 
     def read(self) -> None:
         """Apply what changed, some of it twice, as a reader does whose horizon overlaps."""
@@ -60,7 +62,8 @@ class Life:
 
     def plan(self, most_admits: int = UNLIMITED) -> CyclePlan:
         """Make a pass, and note what it tells."""
-        plan = plan_pass(self.mirror.state, 1, self.now_us, BUDGET, most_admits)
+        self._latest_us = self.now_us
+        plan = plan_pass(self.mirror.state, 1, self.rows.world.now_us, BUDGET, most_admits)
         self.told.update(((each.queue, each.class_index), each.reason) for each in plan.class_holds)
         self.barred = {(each.queue, each.user): each.reason for each in plan.queue_holds}
         return plan
@@ -142,7 +145,7 @@ def test_a_clock_that_is_set_back_takes_nothing_back(seed: int) -> None:
 def settled(life: Life) -> None:
     """Let everything that is planned come true, then let reasons be told anew."""
     for _ in range(6):
-        life.rows.world.now_us += REFRESH_US
+        life.rows.world.now_us = life.now_us + REFRESH_US
         plan = life.plan()
         life.commit(plan, plan.admits)
     assert not life.plan().admits
