@@ -167,6 +167,8 @@ class LaunchBackend(Protocol):
     """Where gangs run. Implementations: local processes, a virtual cluster, Kubeflow."""
 
     name: ClassVar[BackendName]
+    calls_at_once: ClassVar[int]
+    """Calls about different launches that may go on at a time."""
     guarantee: Guarantee
 
     def inventory(self) -> Sequence[NodeSeen]:

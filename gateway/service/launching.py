@@ -84,7 +84,7 @@ class _Steps:
     def _through(self, stage: _Stage, works: Sequence[Work]) -> list[Work]:
         """Give those that may go on: who is in another phase, and who made this step."""
         is_here = partial(_is_in, stage.phase)
-        moves = list(filter(None, map(partial(self._call, stage), filter(is_here, works))))
+        moves = self.calls.each(partial(self._call, stage), filter(is_here, works))
         return [*filterfalse(is_here, works), *self._stored(stage, moves)]
 
     def _stored(self, stage: _Stage, moves: Sequence[Move]) -> list[Work]:

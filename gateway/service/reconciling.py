@@ -69,9 +69,8 @@ class _Looks:
     def _looked(
         self, look: Callable[[Gateway, Work], Result | None], works: Iterable[Work]
     ) -> list[Result]:
-        """Look at gangs one by one; gives what is to be stored of them."""
-        found = map(partial(self._call, look), works)
-        return [each for each in found if each is not None]
+        """Look at gangs; gives what is to be stored of them."""
+        return self.calls.each(partial(self._call, look), works)
 
     def _stored(self, moves: Sequence[Move]) -> list[Work]:
         stored = store_moves(self.gateway, moves)

@@ -37,10 +37,9 @@ class NotingBackend(SimulatedBackend):
         return is_open
 
 
-def main() -> None:
+def serve(backend: NotingBackend) -> None:
     """Serve until SIGTERM, then write the log."""
     settings = Settings()
-    backend = NotingBackend()
     gateway = replace(build_gateway(settings), backend=backend)
     assert settings.token_file is not None
     try:
@@ -52,4 +51,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(NotingBackend())

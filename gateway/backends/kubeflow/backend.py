@@ -62,6 +62,8 @@ class KubeflowBackend:
     """PyTorchJobs in a cluster; raises StartupRefused when there is no access to one."""
 
     name: ClassVar[BackendName] = BackendName.KUBEFLOW
+    # As many as the client's pool keeps connections for, with some left for logs and probes.
+    calls_at_once: ClassVar[int] = 8
     guarantee: Guarantee = Guarantee.ADVISORY
 
     def __init__(

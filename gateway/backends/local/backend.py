@@ -52,6 +52,7 @@ class LocalBackend:
     """
 
     name: ClassVar[BackendName] = BackendName.LOCAL
+    calls_at_once: ClassVar[int] = 1
     guarantee: Guarantee = Guarantee.ADVISORY
 
     def __init__(

@@ -46,6 +46,7 @@ class SimulatedBackend(Controls):
     """
 
     name: ClassVar[BackendName] = BackendName.SIMULATED
+    calls_at_once: ClassVar[int] = 1
     guarantee: Guarantee = Guarantee.ADVISORY
 
     def __init__(

@@ -1,5 +1,6 @@
 """An unreachable cluster, lost answers, and what must not be freed or started because of them."""
 
+import threading
 from itertools import pairwise
 from unittest.mock import Mock
 
@@ -52,6 +53,25 @@ def test_launches_are_tried_again_ever_more_seldom(world: World) -> None:
     assert len(tried) == 4
     pauses = [after - before for before, after in pairwise(tried)]
     assert pauses == sorted(pauses)
+
+
+class MeetingCluster(SimulatedBackend):
+    """Answers a create only while another one is under way."""
+
+    calls_at_once = 2
+    meeting = threading.Barrier(2)
+
+    def create(self, launch: Launch) -> ObjectRef:
+        """Wait for the other one."""
+        self.meeting.wait(30)
+        return super().create(launch)
+
+
+def test_gangs_are_launched_several_at_a_time(world: World) -> None:
+    world.gateway.backend = MeetingCluster(virtual_fleet("2xdgx-h100"), clock=world.clock)
+    jobs = [world.submit(name=f"job-{n}", gpu=1) for n in range(2)]
+    for job_id in jobs:
+        world.until(job_id, JobState.RUNNING)
 
 
 def test_a_dead_cluster_is_asked_once_a_pass_whether_it_answers(
