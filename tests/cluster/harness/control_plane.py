@@ -37,6 +37,8 @@ class Flags:
     scheduler: tuple[str, ...] = ()
     feature_gates: str = ""
     """Given to all three, such as GenericWorkload=true."""
+    has_loops: bool = True
+    """Whether controllers and scheduler run; a benchmark of the API server needs none."""
 
 
 @dataclass(slots=True)
@@ -85,7 +87,8 @@ class ControlPlane:
         self._start_etcd()
         self.start_api_server()
         self.rest = Rest(self.url, self.ca_path, self.admin_token)
-        self._start_loops()
+        if self.flags.has_loops:
+            self._start_loops()
 
     def stop(self) -> None:
         """End the loops, then the API server, then etcd: without etcd the API server hangs."""

@@ -40,7 +40,7 @@ class TrainingOperator:
             ProgramFailed: it ended or did not get ready.
         """
         self._webhook_port = free_port()
-        self._install_crd()
+        self.install_crd()
         self._install_account()
         self._install_certificates()
         self._register_webhook()
@@ -87,7 +87,8 @@ class TrainingOperator:
     def _temporary(self) -> Path:
         return self.plane.folder / "operator-tmp"
 
-    def _install_crd(self) -> None:
+    def install_crd(self) -> None:
+        """Let the API server serve PyTorchJobs."""
         manifest = self.plane.binaries.operator_manifest("crds/kubeflow.org_pytorchjobs.yaml")
         path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{CRD_NAME}"
         self.plane.rest.apply_text(path, manifest.read_text())

@@ -6,7 +6,8 @@ import pytest
 
 from tests.bench._arrivals import BASELINE_PACES, lines_of
 from tests.bench._turnaround import Course, quantile, turnarounds
-from tests.bench.service import Outcome, figures_of, outcome_of
+from tests.bench.service import GOAL, Outcome, figures_of, outcome_of
+from tests.bench.service_cluster import GOAL as CLUSTER
 
 
 def a_course(cpus: int, arrived: float, started: float, finished: float) -> Course:
@@ -76,6 +77,14 @@ def test_a_run_in_which_a_job_failed_has_no_figures() -> None:
 
 
 def test_the_figures_stand_beside_their_targets() -> None:
-    wall, turnaround, cpu = figures_of([Outcome(70.0, 0.1, 15.0, 15_000)])
+    wall, turnaround, cpu = figures_of([Outcome(70.0, 0.1, 15.0, 15_000)], GOAL)
     assert (wall.target, turnaround.target) == (80, 0.13)
     assert (wall.higher_is_better, cpu.value) == (False, 1.0)
+
+
+def test_a_run_beside_a_cluster_is_named_and_held_against_its_own_peer() -> None:
+    names = [
+        each.name for each in figures_of([Outcome(70.0, 0.1, 15.0, 15_000)], CLUSTER, "_cluster")
+    ]
+    assert names[0] == "service.baseline_cluster_seconds"
+    assert (CLUSTER.wall, CLUSTER.peer_wall) == (150, 388)
