@@ -3,9 +3,10 @@
 Knows nothing of what the fields mean together.
 """
 
-import difflib
 from collections.abc import Mapping
 from typing import Any, Final
+
+from gateway.schemas.suggesting import did_you_mean
 
 MOST: Final = 32_767
 """Largest number that the database's columns for places hold."""
@@ -40,8 +41,7 @@ def require_keys(
         problem = f"is {_kind(found)}, not a mapping"
         raise Complaint(at, problem, value=found, allowed=known, hint="write `key: value` lines")
     for key in sorted(found.keys() - set(known), key=str):
-        close = difflib.get_close_matches(str(key), known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "remove it"
+        hint = did_you_mean(str(key), known, "remove it")
         raise Complaint(f"{at}/{key}", "is no known field", value=key, allowed=known, hint=hint)
     for key in sorted(set(required) - found.keys()):
         raise Complaint(f"{at}/{key}", "is missing", allowed=known, hint=f"add {key}")

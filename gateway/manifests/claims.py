@@ -14,7 +14,7 @@ from gateway.errors import InvalidInput
 from gateway.manifests.fields import ALIASES, FIELDS, GROUPS, to_text
 from gateway.manifests.options import ReadOptions
 from gateway.manifests.spot import Spot
-from gateway.manifests.suggesting import did_you_mean
+from gateway.schemas.suggesting import did_you_mean
 
 KUEUE_PREFIX: Final = "kueue.x-k8s.io/"
 KUEUE_QUEUE: Final = KUEUE_PREFIX + "queue-name"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gateway.errors import InvalidInput
 from gateway.manifests.spot import Spot
-from gateway.manifests.suggesting import closest
+from gateway.schemas.suggesting import closest
 
 API_VERSION: Final = "kubeflow.org/v1"
 KIND: Final = "PyTorchJob"

@@ -11,7 +11,7 @@ from gateway.core.vocabulary import ReplicaType
 from gateway.errors import NotSupportedYet
 from gateway.manifests import known_fields as known
 from gateway.manifests.spot import Spot, is_whole
-from gateway.manifests.suggesting import did_you_mean
+from gateway.schemas.suggesting import did_you_mean
 
 # The CRD has no enum for these two: a typo is stored, and then every pod is refused at creation.
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never", "ExitCode")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gateway.manifests.spot import Spot
-from gateway.manifests.suggesting import NEAR, closest, did_you_mean
+from gateway.schemas.suggesting import NEAR, closest, did_you_mean
 
 
 def _words(text: str) -> frozenset[str]:

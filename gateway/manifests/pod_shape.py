@@ -12,7 +12,7 @@ from gateway.manifests import known_fields as known
 from gateway.manifests.fields import dns_label
 from gateway.manifests.naming import require_keys
 from gateway.manifests.spot import Spot
-from gateway.manifests.suggesting import UNEXPANDED, closest
+from gateway.schemas.suggesting import UNEXPANDED, closest
 
 TRAINER: Final = "pytorch"
 """Name that the operator wants of the container that trains."""

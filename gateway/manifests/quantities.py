@@ -12,7 +12,7 @@ from typing import Final
 
 from gateway.core.vocabulary import UNLIMITED
 from gateway.errors import InvalidInput
-from gateway.manifests.suggesting import UNEXPANDED, closest
+from gateway.schemas.suggesting import UNEXPANDED, closest
 
 _FORM: Final = re.compile(
     r"(?P<sign>[+-]?)(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"

@@ -15,7 +15,7 @@ from gateway.manifests.documents import API_VERSION, KIND
 from gateway.manifests.fields import FIELDS, GROUPS, to_text
 from gateway.manifests.options import ReadOptions
 from gateway.manifests.spot import Spot, is_whole
-from gateway.manifests.suggesting import did_you_mean
+from gateway.schemas.suggesting import did_you_mean
 
 TEMPLATE_KEYS: Final = (
     "image",

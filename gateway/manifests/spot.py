@@ -11,7 +11,7 @@ from types import MappingProxyType, NoneType
 from typing import Any, Final, TypeGuard, TypeVar
 
 from gateway.errors import GatewayError, InvalidInput
-from gateway.manifests.suggesting import UNEXPANDED, did_you_mean
+from gateway.schemas.suggesting import UNEXPANDED, did_you_mean
 
 MAX_INT64: Final = 2**63 - 1
 # A refusal travels in a log line and an HTTP answer; a 200 kB script must not come back in it.

@@ -4,7 +4,6 @@ Used where documents come in: by the server for bodies and queries, by the comma
 and files. Knows no model and no route.
 """
 
-import difflib
 import types
 from collections.abc import Iterable, Mapping
 from typing import Any, Union, get_args, get_origin
@@ -12,6 +11,7 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from gateway.errors import InvalidInput
+from gateway.schemas.suggesting import did_you_mean
 
 TIMES = frozenset(
     {
@@ -67,22 +67,18 @@ def _choices(expected: str) -> tuple[str, ...]:
 
 
 def _nearest(word: str, allowed: tuple[str, ...]) -> str:
-    # Case is no part of what was meant: overquota is OverQuota.
-    known = {name.lower(): name for name in allowed}
-    close = difflib.get_close_matches(word.lower(), known, n=1)
-    return f"did you mean {known[close[0]]!r}?" if close else "choose one of the allowed values"
+    return did_you_mean(word, allowed, "choose one of the allowed values")
 
 
 def unknown_field(name: str, known: Iterable[str], place: str) -> InvalidInput:
     """Give the refusal of a field that nobody knows, with the nearest known name."""
     known = tuple(sorted(known))
-    close = difflib.get_close_matches(name, known, n=1)
     return InvalidInput(
         f"unknown field {name[:100]!r}",
         pointer=place,
         value=name,
         allowed=known,
-        hint=f"did you mean {close[0]!r}?" if close else "remove it",
+        hint=did_you_mean(name, known, "remove it"),
     )
 
 

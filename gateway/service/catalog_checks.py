@@ -3,13 +3,13 @@
 Checks only: nothing here reads or writes the database.
 """
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
 
 from gateway.errors import InvalidInput
 from gateway.schemas.definitions import CohortSpec, FlavorSpec, QueueSpec, QuotaSpec
 from gateway.schemas.queue_rules import DatedChangeSpec
+from gateway.schemas.suggesting import did_you_mean
 from gateway.service.catalog import Catalog, Owner, Spec
 from gateway.service.catalog_rule_checks import check_changes, check_order
 
@@ -143,7 +143,7 @@ def _check_resource(resource: str, pointer: str) -> None:
         pointer=pointer,
         value=resource,
         allowed=(*RESOURCES, "an extended resource such as example.com/fpga"),
-        hint=_meant(
+        hint=did_you_mean(
             VENDOR_NAMES.get(resource, resource), RESOURCES, "extended resources contain a slash"
         ),
     )
@@ -154,13 +154,6 @@ def _is_countable(resource: str) -> bool:
     if resource in VENDOR_NAMES:
         return False
     return resource in RESOURCES or EXTENDED.match(resource) is not None
-
-
-def _meant(name: str, known: Collection[str], otherwise: str) -> str:
-    """Give the hint that names what is close by; another one when nothing is."""
-    # A guess that is far off is worse than none; difflib's own cutoff is 0.6.
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else otherwise
 
 
 def _check_lending(quota: QuotaSpec, pointer: str) -> None:
@@ -193,7 +186,7 @@ def _require_known(kind: str, name: str, known: Collection[str], pointer: str) -
         pointer=pointer,
         value=name,
         allowed=tuple(sorted(known)),
-        hint=_meant(name, known, f"create the {kind} first"),
+        hint=did_you_mean(name, known, f"create the {kind} first"),
     )
 
 

@@ -3,13 +3,13 @@
 Checks only: nothing here reads or writes the database.
 """
 
-import difflib
 from collections.abc import Iterator
 
 from gateway.core.policies.ordering import ORDERING
 from gateway.core.vocabulary import OrderPolicy
 from gateway.errors import InvalidInput
 from gateway.schemas.queue_rules import DatedChangeSpec, Quantity
+from gateway.schemas.suggesting import did_you_mean
 from gateway.service.catalog import Owner
 
 Pair = tuple[str, str]
@@ -24,13 +24,12 @@ def check_order(name: str, pointer: str) -> None:
     known = sorted({*map(str, OrderPolicy), *ORDERING})
     if name in known:
         return
-    close = difflib.get_close_matches(name, known, n=1)
     raise InvalidInput(
         f"there is no order policy {name!r}",
         pointer=pointer,
         value=name,
         allowed=tuple(known),
-        hint=f"did you mean {close[0]!r}?" if close else "choose one of the allowed names",
+        hint=did_you_mean(name, known, "choose one of the allowed names"),
     )
 
 

@@ -1,11 +1,10 @@
 """Chooses a job's queue and judges what it asks of it, from definitions read before."""
 
-import difflib
-
 from gateway.db.engine import Row
 from gateway.db.submissions import QueueBook
 from gateway.errors import Denied, InvalidInput, OverCap
 from gateway.schemas.job_spec import JobSpec
+from gateway.schemas.suggesting import did_you_mean
 from gateway.service.gangs import totals_of
 
 
@@ -64,13 +63,12 @@ def require_class(book: QueueBook, queue: Row, name: str) -> int:
     """
     allowed = tuple(queue["priority_classes"])
     if name not in book.classes:
-        close = difflib.get_close_matches(name, book.classes, n=1)
         raise InvalidInput(
             f"priority class {name!r} does not exist",
             pointer="/priority_class",
             value=name,
             allowed=allowed,
-            hint=f"did you mean {close[0]!r}?" if close else "choose one that the queue allows",
+            hint=did_you_mean(name, book.classes, "choose one that the queue allows"),
         )
     if name not in allowed:
         others = f"choose {' or '.join(allowed)}" if allowed else "leave it out"
@@ -86,11 +84,10 @@ def require_class(book: QueueBook, queue: Row, name: str) -> int:
 
 def unknown_queue(name: str, known: tuple[str, ...]) -> InvalidInput:
     """Give the refusal of a queue that does not exist."""
-    close = difflib.get_close_matches(name, known, n=1)
     return InvalidInput(
         f"queue {name!r} does not exist",
         pointer="/queue",
         value=name,
         allowed=known,
-        hint=f"did you mean {close[0]!r}?" if close else "create it, or choose a known queue",
+        hint=did_you_mean(name, known, "create it, or choose a known queue"),
     )

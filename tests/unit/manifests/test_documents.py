@@ -7,7 +7,7 @@ import pytest
 from gateway.errors import GatewayError, InvalidInput
 from gateway.manifests import read_documents, read_jobs
 from gateway.manifests.documents import flatten, is_manifest, require_job_kind
-from gateway.manifests.suggesting import LOOSE, NEAR, closest, did_you_mean
+from gateway.schemas.suggesting import LOOSE, NEAR, closest, did_you_mean
 
 
 def job(name: str) -> dict[str, Any]:
