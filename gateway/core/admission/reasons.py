@@ -51,7 +51,8 @@ class ReasonFinder:
         self.scene = scene
         self.admitted = admitted
         self._others = waiting - len(admitted) - 1
-        self._scenes: dict[tuple[int, str, bool], Scene] = {}
+        self._shown: tuple[str, int] = ("", 0)
+        """Queue and number of admissions that the probe shows."""
         self._tried = 0
 
     def barred(self, key: AskKey, hold: QueueHold) -> ClassHold:
@@ -103,7 +104,7 @@ class ReasonFinder:
         own = [entry for entry in before if entry.queue == queue.name]
         others = [entry for entry in before if entry.queue != queue.name]
         # With its own queue's jobs alone it would still fit: the others took its place.
-        if self._after(len(before), queue, is_own=True).look(queue, request):
+        if self._after_own(queue, len(before)).look(queue, request):
             reason = Reason.BEHIND_FAIR_SHARE
             first = f"{counted(len(others), 'job')} of {_queues_of(others)}"
             detail = f"it fitted until {first} came first by fair share"
@@ -135,16 +136,24 @@ class ReasonFinder:
             scene.admit(entry.queue, entry.request, entry.fit)
         return scene
 
-    def _after(self, admits: int, queue: Queue, *, is_own: bool) -> Scene:
-        """Give the scene after the first admissions of this queue alone, or of the others alone."""
-        key = (admits, queue.name, is_own)
-        if key not in self._scenes:
-            scene = self.scene.afresh()
+    @cached_property
+    def _probe(self) -> tuple[Scene, int, int]:
+        """A scene to try admissions on, with the marks of its room and its quota at the start."""
+        scene = self.scene.afresh()
+        return scene, scene.room.mark(), scene.tree.mark()
+
+    def _after_own(self, queue: Queue, admits: int) -> Scene:
+        """Give the scene after this queue's own ones of the first admissions."""
+        scene, room, quota = self._probe
+        if self._shown != (queue.name, admits):
+            # Taken back, not made anew: a thousand queues ask, and a tree of them is dear.
+            scene.room.back_to(room)
+            scene.tree.back_to(quota)
             for entry in self.admitted[:admits]:
-                if (entry.queue == queue.name) is is_own:
+                if entry.queue == queue.name:
                     scene.admit(entry.queue, entry.request, entry.fit)
-            self._scenes[key] = scene
-        return self._scenes[key]
+            self._shown = (queue.name, admits)
+        return scene
 
     def _blocked(self, queue: Queue, request: RequestClass, class_index: int) -> ClassHold:
         lacks = [
