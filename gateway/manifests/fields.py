@@ -133,6 +133,19 @@ def _list(spot: Spot) -> Any:
     return spot.value
 
 
+def _each(read: Callable[[Spot], Any]) -> Callable[[Spot], Any]:
+    """Read one value, or several as a list or as text with commas."""
+
+    def read_all(spot: Spot) -> Any:
+        if isinstance(spot.value, str) and "," in spot.value:
+            spot = Spot([from_text(Spot(each)).value for each in _list(spot)], spot.pointer)
+        if not isinstance(spot.value, list):
+            return read(spot)
+        return [read(each) for each in spot.items()]
+
+    return read_all
+
+
 def _time(spot: Spot) -> str:
     text = spot.text()
     try:
@@ -184,7 +197,8 @@ FIELDS: Final = {
         Field(name="accept_advisory", read=Spot.flag, neutral=(True, False)),
         Field(name="topology_level", read=_choice(*TOPOLOGY_LABELS)),
         Field(name="topology_mode", read=_choice("required", "preferred")),
-        Field(name="topology_slice_size", read=_whole(1, 2**31 - 1), neutral=()),
+        Field(name="topology_slice_level", read=_each(_choice(*TOPOLOGY_LABELS))),
+        Field(name="topology_slice_size", read=_each(_whole(1, 2**31 - 1))),
         Field(name="not_before_at", read=_time),
         Field(name="retries_limit", read=_whole(0, 1000), neutral=(0,), hint=_GATEWAY_RETRIES),
         Field(name="retries_interval_seconds", read=_number, neutral=(30,), hint=_GATEWAY_RETRIES),
@@ -233,7 +247,9 @@ GROUPS: Final = {
         "guarantee": "guarantee",
         "accept_advisory": "accept_advisory",
     },
-    "topology": {each: f"topology_{each}" for each in ("level", "mode", "slice_size")},
+    "topology": {
+        each: f"topology_{each}" for each in ("level", "mode", "slice_level", "slice_size")
+    },
     "retries": {
         each: f"retries_{each}"
         for each in ("limit", "interval_seconds", "backoff", "max_interval_seconds", "on")

@@ -126,3 +126,20 @@ def allowed_nodes(dice: Dice, fleet: Fleet, pod_sets: tuple[PodSetRequest, ...])
         each.name: np.array([dice.happens(share) for _ in range(len(fleet))], dtype=np.bool_)
         for each in pod_sets
     }
+
+
+def sliced(dice: Dice, gang: tuple[PodSetRequest, ...]) -> tuple[PodSetRequest, ...]:
+    """Give the gang in slices, now and then in slices of slices, with pods for whole slices."""
+    size, inner = dice.pick([(2, 1), (2, 1), (3, 1), (4, 2)])
+    label = dice.pick([RACK, RACK, "zone", "size"])
+    nested = ((dice.pick(["size", "zone"]), inner),) if dice.happens(40) else ()
+    slices = ((label, size), *nested)
+    cut = [each for each in gang if each.name != "Reader"]
+    workers = size * dice.number(1, 3) - (len(cut) - 1)
+    counts = {"Worker": max(1, workers)}
+    return tuple(
+        replace(each, count=counts.get(each.name, each.count), slices=slices)
+        if each in cut
+        else each
+        for each in gang
+    )
