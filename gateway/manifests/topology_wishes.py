@@ -53,6 +53,23 @@ def slices_of(settled: dict[str, Any], options: ReadOptions, pods: int) -> dict[
     return {"slices": tuple((_label(level, options), size.value) for level, size in pairs)}
 
 
+def avoided(settled: dict[str, Any]) -> dict[str, Any]:
+    """Give the fields of a PodSet that say which nodes it keeps off; none without such nodes.
+
+    Raises:
+        InvalidInput: a mode without nodes.
+    """
+    if not settled.get("topology_avoid_nodes"):
+        for _, mode in Spot(settled).given(("topology_avoid_mode",)):
+            raise mode.refuse(
+                "topology_avoid_mode says nothing without topology_avoid_nodes",
+                hint="name the nodes too, or remove topology_avoid_mode",
+            )
+        return {}
+    is_required = settled.get("topology_avoid_mode") != PREFERRED
+    return {"avoid": tuple(settled["topology_avoid_nodes"]), "is_avoid_required": is_required}
+
+
 def _demand_whole(pods: int, sizes: list[Spot]) -> None:
     for whole, size in zip([pods, *(each.value for each in sizes)], sizes, strict=False):
         size.demand(

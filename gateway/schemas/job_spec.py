@@ -60,6 +60,9 @@ class PodSet(WireModel):
     slices: tuple[tuple[str, int], ...] = ()
     """Node label and number of pods: each so many pods of the gang, in rank order, share one value
     of it. Slices inside slices come after those they are in."""
+    avoid: tuple[str, ...] = ()
+    """Names of nodes to keep off, sorted."""
+    is_avoid_required: bool = True
 
 
 class JobSpec(WireModel):

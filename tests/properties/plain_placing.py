@@ -84,7 +84,15 @@ def domain_names(fleet: Fleet, label: str) -> list[str]:
 
 def plain_pack(room: PlainRoom, pod_sets: PodSets, nodes: Masks) -> Places | None:
     """Try preferred levels and then preferred pairs as required; give up pairs first."""
-    for bound, strict in product((True, False), repeat=2):
+    for sparing, bound, strict in product((True, False), repeat=3):
+        allowed = {
+            each.name: nodes[each.name]
+            & [
+                not sparing or each.is_avoid_required or name not in each.avoid
+                for name in room.fleet.names
+            ]
+            for each in pod_sets
+        }
         attempt = tuple(
             replace(
                 pod_set,
@@ -93,7 +101,7 @@ def plain_pack(room: PlainRoom, pod_sets: PodSets, nodes: Masks) -> Places | Non
             )
             for pod_set in pod_sets
         )
-        places = _in_domains(room, attempt, nodes)
+        places = _in_domains(room, attempt, allowed)
         if places is not None:
             return places
     return None

@@ -239,6 +239,8 @@ def _pod_set(name: str, entry: Entry) -> PodSetRequest:
         level=entry.get("level", ""),
         is_level_required=entry.get("level_required", True),
         slices=tuple((label, size) for label, size in entry.get("slices", {}).items()),
+        avoid=tuple(entry.get("avoid", ())),
+        is_avoid_required=entry.get("avoid_required", True),
     )
 
 

@@ -38,6 +38,11 @@ class PodSetRequest:
     inside slices come after those they are in; the pods of the gang are a multiple of each number.
     The set with most pods is cut, and one single pod (a Master) may come before its first."""
 
+    avoid: tuple[str, ...] = ()
+    """Names of nodes to keep off, sorted."""
+    is_avoid_required: bool = True
+    """Else they are used where there is no other place."""
+
     @property
     def required_level(self) -> str:
         """Node label whose value all pods must share; empty is none."""

@@ -3,9 +3,11 @@
 Prepared once for a gang and its masks; what is free plays no part in it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
 
 from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import PodSetRequest
@@ -72,12 +74,13 @@ class Attempt:
 
 
 def attempts_of(
-    shapes: Shapes, pod_sets: PodSets, nodes: Mapping[str, Bool]
+    shapes: Shapes, pod_sets: PodSets, masks: Iterable[Mapping[str, Bool]]
 ) -> tuple[Attempt, ...]:
     """Give the attempts in the order in which they are made, none that only repeats another.
 
     One domain for the whole gang counts for more than near devices: every pod feels a slow way
-    between racks, a NIC that hangs farther off is felt on its own node.
+    between racks, a NIC that hangs farther off is felt on its own node. Nodes to avoid are taken
+    last: on a node that breaks the gang it is of no use how near its pods are.
     """
     ordered = tuple(sorted(pod_sets, key=_size, reverse=True))
     return tuple(
@@ -85,6 +88,7 @@ def attempts_of(
             tuple(_ask(shapes, each, nodes[each.name], (is_bound, is_strict)) for each in ordered),
             pod_sets,
         )
+        for nodes in masks
         for is_bound in _both(any(each.level and not each.is_level_required for each in ordered))
         for is_strict in _both(any(_may_hang_apart(shapes, each) for each in ordered))
     )
@@ -153,9 +157,10 @@ def _slicing(asks: Mapping[str, Ask], pod_sets: PodSets) -> Slicing | None:
 class Prepared:
     """Gangs that were prepared, found by identity: hashing a gang costs more than placing it."""
 
-    def __init__(self, shapes: Shapes) -> None:
-        """Start with none."""
+    def __init__(self, shapes: Shapes, names: Sequence[str]) -> None:
+        """Start with none; `names` are those of the nodes."""
         self._shapes = shapes
+        self._names = names
         self._known: dict[tuple[int, ...], tuple[PodSets, list[Bool], tuple[Attempt, ...]]] = {}
 
     def attempts(self, pod_sets: PodSets, nodes: Mapping[str, Bool]) -> tuple[Attempt, ...]:
@@ -169,6 +174,20 @@ class Prepared:
                 # oldest.
                 self._known.clear()
             # The gang and its masks are kept too, so that their identities stay theirs.
-            known = pod_sets, masks, attempts_of(self._shapes, pod_sets, nodes)
+            known = pod_sets, masks, self._made(pod_sets, nodes)
             self._known[key] = known
         return known[2]
+
+    def _made(self, pod_sets: PodSets, nodes: Mapping[str, Bool]) -> tuple[Attempt, ...]:
+        return attempts_of(self._shapes, pod_sets, self._masks(pod_sets, nodes))
+
+    def _masks(self, pod_sets: PodSets, nodes: Mapping[str, Bool]) -> Iterator[Mapping[str, Bool]]:
+        """Give the nodes without those that are better avoided, if there are any, then all."""
+        avoided = {e.name: set(e.avoid) for e in pod_sets if e.avoid and not e.is_avoid_required}
+        if avoided:
+            others = {
+                name: np.array([node not in names for node in self._names], dtype=np.bool_)
+                for name, names in avoided.items()
+            }
+            yield {name: mask & others.get(name, mask) for name, mask in nodes.items()}
+        yield nodes

@@ -26,7 +26,7 @@ class Base:
         self.shapes = shapes
         self.state_of = state_of
         self.domains = Domains(fleet)
-        self.prepared = Prepared(shapes)
+        self.prepared = Prepared(shapes, fleet.names)
         self._idle: Int32 | None = None
 
     def idle(self) -> Int32:

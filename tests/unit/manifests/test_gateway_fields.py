@@ -214,6 +214,8 @@ def test_every_field_is_either_built_or_told_here() -> None:
         "topology_mode",
         "topology_slice_level",
         "topology_slice_size",
+        "topology_avoid_nodes",
+        "topology_avoid_mode",
         "pair",
         "pair_required",
         "partition",

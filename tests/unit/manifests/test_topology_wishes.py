@@ -137,3 +137,40 @@ def test_slices_change_the_digest_only_where_they_are() -> None:
     overrides = {"topology": {"slice_level": "rack", "slice_size": 1}}
     assert digest(plain) != digest(read_job(a_manifest(), ReadOptions(overrides=overrides)))
     assert "slices" not in plain.model_dump_json(exclude_defaults=True)
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_required"), [({}, True), ({"avoid_mode": "preferred"}, False)]
+)
+def test_nodes_to_avoid_are_names_in_no_order(mode: dict[str, str], is_required: bool) -> None:  # noqa: FBT001
+    overrides = {"topology": {"avoid_nodes": ["b.example", "a", "a"], **mode}}
+    spec = read_job(a_manifest(workers=1), ReadOptions(overrides=overrides))
+    assert read_job(spec.manifest) == spec
+    told = {(each.avoid, each.is_avoid_required) for each in request_of(spec).pod_sets}
+    assert told == {(("a", "b.example"), is_required)}
+    assert digest(spec) != digest(read_job(a_manifest(workers=1)))
+
+
+def test_an_annotation_lists_nodes_with_commas() -> None:
+    spec = read_job(a_manifest(metadata=annotated(topology_avoid_nodes="n2, n1")))
+    assert spec.pod_sets[0].avoid == ("n1", "n2")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"avoid_nodes": ["Bad Name"]}, "names no node"),
+        ({"avoid_mode": "preferred"}, "says nothing without"),
+        ({"avoid_nodes": [], "avoid_mode": "required"}, "says nothing without"),
+    ],
+)
+def test_nodes_to_avoid_that_say_nothing_are_refused(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        read_job(a_manifest(), ReadOptions(overrides={"topology": fields}))
+
+
+def test_an_empty_list_of_nodes_avoids_nobody() -> None:
+    overrides: dict[str, Any] = {"topology": {"avoid_nodes": []}}
+    plain = read_job(a_manifest())
+    assert request_of(read_job(a_manifest(), ReadOptions(overrides=overrides))) == request_of(plain)
+    assert "avoid" not in plain.model_dump_json(exclude_defaults=True)
