@@ -151,6 +151,8 @@ class LiftKind(StrEnum):
     """The job comes before all others that wait: so many others are held back."""
     TOPOLOGY = "topology"
     """Pods need not share one value of a node label any more; it is only preferred."""
+    SLICES = "slices"
+    """Slices of the gang need not share one value of a node label any more."""
     ROOM = "room"
     """Something in use on a node comes free: devices by ordinal, or an amount."""
     HEALTH = "health"

@@ -48,6 +48,10 @@ def _encode_pod_set(pod_set: PodSetRequest) -> dict[str, Any]:
     if pod_set.level:
         # Left out without a level, so that digests stored before levels existed stay the same.
         shape |= {"level": pod_set.level, "is_level_required": pod_set.is_level_required}
+    if pod_set.slices:
+        shape["slices"] = [list(each) for each in pod_set.slices]
+    if pod_set.avoid:
+        shape |= {"avoid": list(pod_set.avoid), "is_avoid_required": pod_set.is_avoid_required}
     if pod_set.partition is not PartitionRule.NONE:
         shape["partition"] = pod_set.partition.value
     return shape
@@ -76,4 +80,7 @@ def _decode_pod_set(item: dict[str, Any]) -> PodSetRequest:
         host_ports=tuple(item["host_ports"]),
         level=item.get("level", ""),
         is_level_required=item.get("is_level_required", True),
+        slices=tuple((label, size) for label, size in item.get("slices", ())),
+        avoid=tuple(item.get("avoid", ())),
+        is_avoid_required=item.get("is_avoid_required", True),
     )

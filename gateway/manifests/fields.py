@@ -23,6 +23,7 @@ MAX_PRIORITY: Final = 1_000_000_000
 # Ten years: as microseconds since the epoch it stays far below 64 bits, whatever it is added to.
 MAX_SECONDS: Final = 10 * 366 * 24 * 3600
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_NODE_NAME: Final = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 _TEXT_FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...]] = (
     # `\Z`, because `$` would take a text that ends in a line break. `yes` and `on` stay texts: an
     # annotation is no YAML, and Kubernetes' own annotations know only true and false.
@@ -133,6 +134,27 @@ def _list(spot: Spot) -> Any:
     return spot.value
 
 
+def _names(spot: Spot) -> list[str]:
+    """Read names of nodes, sorted: the order in which they are written says nothing."""
+    names = Spot(_list(spot), spot.pointer).texts()
+    for name in names:
+        spot.demand(bool(_NODE_NAME.fullmatch(name)), f"{name[:80]!r} names no node", "correct it")
+    return sorted(set(names))
+
+
+def _each(read: Callable[[Spot], Any]) -> Callable[[Spot], Any]:
+    """Read one value, or several as a list or as text with commas."""
+
+    def read_all(spot: Spot) -> Any:
+        if isinstance(spot.value, str) and "," in spot.value:
+            spot = Spot([from_text(Spot(each)).value for each in _list(spot)], spot.pointer)
+        if not isinstance(spot.value, list):
+            return read(spot)
+        return [read(each) for each in spot.items()]
+
+    return read_all
+
+
 def _time(spot: Spot) -> str:
     text = spot.text()
     try:
@@ -184,7 +206,10 @@ FIELDS: Final = {
         Field(name="accept_advisory", read=Spot.flag, neutral=(True, False)),
         Field(name="topology_level", read=_choice(*TOPOLOGY_LABELS)),
         Field(name="topology_mode", read=_choice("required", "preferred")),
-        Field(name="topology_slice_size", read=_whole(1, 2**31 - 1), neutral=()),
+        Field(name="topology_slice_level", read=_each(_choice(*TOPOLOGY_LABELS))),
+        Field(name="topology_slice_size", read=_each(_whole(1, 2**31 - 1))),
+        Field(name="topology_avoid_nodes", read=_names),
+        Field(name="topology_avoid_mode", read=_choice("required", "preferred")),
         Field(name="not_before_at", read=_time),
         Field(name="retries_limit", read=_whole(0, 1000), neutral=(0,), hint=_GATEWAY_RETRIES),
         Field(name="retries_interval_seconds", read=_number, neutral=(30,), hint=_GATEWAY_RETRIES),
@@ -233,7 +258,10 @@ GROUPS: Final = {
         "guarantee": "guarantee",
         "accept_advisory": "accept_advisory",
     },
-    "topology": {each: f"topology_{each}" for each in ("level", "mode", "slice_size")},
+    "topology": {
+        each: f"topology_{each}"
+        for each in ("level", "mode", "slice_level", "slice_size", "avoid_nodes", "avoid_mode")
+    },
     "retries": {
         each: f"retries_{each}"
         for each in ("limit", "interval_seconds", "backoff", "max_interval_seconds", "on")

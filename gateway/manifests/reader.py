@@ -35,7 +35,7 @@ from gateway.manifests.reading import Source, read_documents
 from gateway.manifests.safety import check_reserved, check_safety
 from gateway.manifests.short_form import TEMPLATE_KEYS, render
 from gateway.manifests.spot import Spot
-from gateway.manifests.topology_wishes import level_fields
+from gateway.manifests.topology_wishes import avoided, level_fields, slices_of
 from gateway.schemas.job_spec import LATER_FIELDS, JobSpec, PodSet
 
 _DEFAULTS = ReadOptions()
@@ -124,6 +124,10 @@ def canonical(spec: JobSpec) -> str:
             del pod_set["partition"]
         if not pod_set["level"]:
             del pod_set["level"], pod_set["is_level_required"]
+        if not pod_set["slices"]:
+            del pod_set["slices"]
+        if not pod_set["avoid"]:
+            del pod_set["avoid"], pod_set["is_avoid_required"]
     return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -211,12 +215,13 @@ def _own_annotations(metadata: Spot) -> dict[str, str]:
 def _pod_sets(
     document: Spot, settled: dict[str, Any], counts: dict[str, int], options: ReadOptions
 ) -> tuple[PodSet, ...]:
+    gang = {**slices_of(settled, options, sum(counts.values())), **avoided(settled)}
     sets = []
     for kind, count in counts.items():
         pod = document.at("spec", "pytorchReplicaSpecs", kind, "template", "spec")
         has_operator_init = kind == ReplicaType.WORKER and ReplicaType.MASTER in counts
         per_pod = effective_requests(pod, options, has_operator_init=has_operator_init)
-        wishes = {**device_fields(settled, per_pod), **level_fields(settled, options)}
+        wishes = {**device_fields(settled, per_pod), **level_fields(settled, options), **gang}
         sets.append(
             PodSet.model_validate({"name": kind, "count": count, **wishes, **placement_of(pod)})
         )

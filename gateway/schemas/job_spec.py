@@ -57,6 +57,12 @@ class PodSet(WireModel):
     level: str = ""
     """Node label of which all pods of the set share one value, such as a rack's; empty for none."""
     is_level_required: bool = True
+    slices: tuple[tuple[str, int], ...] = ()
+    """Node label and number of pods: each so many pods of the gang, in rank order, share one value
+    of it. Slices inside slices come after those they are in."""
+    avoid: tuple[str, ...] = ()
+    """Names of nodes to keep off, sorted."""
+    is_avoid_required: bool = True
 
 
 class JobSpec(WireModel):

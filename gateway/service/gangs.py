@@ -56,4 +56,7 @@ def _pod_set(pod_set: PodSet) -> PodSetRequest:
         host_ports=tuple(sorted(pod_set.host_ports)),
         level=pod_set.level,
         is_level_required=pod_set.is_level_required,
+        slices=pod_set.slices,
+        avoid=pod_set.avoid,
+        is_avoid_required=pod_set.is_avoid_required,
     )

@@ -7,9 +7,10 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from gateway.core.admission import Snapshot
-from gateway.core.admission.lifts import loosened, spread
+from gateway.core.admission.lifts import loosened, spread, whole
 from gateway.core.admission.unblock import Lift, Lifts
 from gateway.core.devices.fleet import Fleet
+from gateway.core.jobs.request import RequestClass
 from gateway.core.queues.dated import quotas_at
 from gateway.core.queues.definitions import Cohort, Queue, Quota
 from gateway.core.queues.tree import QuotaTree
@@ -118,9 +119,21 @@ def _spread(case: Case, lift: Lift) -> Case:
     waiting, row = case.snapshot.waiting, _row(case)
     request = waiting.classes[waiting.request_class[row]]
     assert any(each.level == lift.target and each.is_level_required for each in request.pod_sets)
+    return _asking(case, spread(request))
+
+
+def _uncut(case: Case, lift: Lift) -> Case:
+    request = case.snapshot.waiting.classes[case.snapshot.waiting.request_class[_row(case)]]
+    # One lift for each label, and the first of them has undone them all.
+    assert all((lift.target, lift.amount) in e.slices for e in request.pod_sets if e.slices)
+    return _asking(case, whole(request))
+
+
+def _asking(case: Case, request: RequestClass) -> Case:
+    waiting = case.snapshot.waiting
     classes = waiting.request_class.copy()
-    classes[row] = len(waiting.classes)
-    waiting = replace(waiting, request_class=classes, classes=(*waiting.classes, spread(request)))
+    classes[_row(case)] = len(waiting.classes)
+    waiting = replace(waiting, request_class=classes, classes=(*waiting.classes, request))
     return case._replace(snapshot=replace(case.snapshot, waiting=waiting))
 
 
@@ -169,6 +182,7 @@ _APPLY: dict[LiftKind, Callable[[Case, Lift], Case]] = {
     LiftKind.HEALTH: _heal,
     LiftKind.PAIR: _loosen,
     LiftKind.TOPOLOGY: _spread,
+    LiftKind.SLICES: _uncut,
     LiftKind.ORDER: _come_first,
     LiftKind.PRIORITY: _reprioritise,
     LiftKind.TIME: _wait,

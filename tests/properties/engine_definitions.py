@@ -4,6 +4,7 @@ Amounts are small and alike, so that queues, users and nodes run out of somethin
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gateway.core.jobs.request import PodSetRequest, RequestClass
 from gateway.core.queues.definitions import (
@@ -137,9 +138,14 @@ def a_cohort(dice: Dice, name: str, parents: Sequence[str], now_us: int) -> Coho
 def a_gang(dice: Dice) -> RequestClass:
     """Give Workers, often with a Master."""
     workers = a_pod_set(dice, "Worker", dice.pick([1, 1, 1, 2, 2, 4]))
-    if dice.happens(60):
-        return RequestClass(pod_sets=(workers,))
-    return RequestClass(pod_sets=(a_pod_set(dice, "Master", 1), workers))
+    sets: tuple[PodSetRequest, ...] = (
+        (workers,) if dice.happens(60) else (a_pod_set(dice, "Master", 1), workers)
+    )
+    pods = sum(each.count for each in sets)
+    if dice.happens(15):
+        size = dice.pick([each for each in (1, 2, 4, pods) if pods % each == 0])
+        sets = tuple(replace(each, slices=(("rack", size),)) for each in sets)
+    return RequestClass(pod_sets=sets)
 
 
 def a_pod_set(dice: Dice, name: str, count: int) -> PodSetRequest:

@@ -68,6 +68,8 @@ def with_node_rules(dice: Dice, pod_set: PodSetRequest) -> PodSetRequest:
         node_selector=dice.pick([(), (), (("zone", "1"),), (("size", "s"), ("zone", "2"))]),
         affinity=tuple(terms),
         tolerations=tuple(dice.pick(TOLERATIONS) for _ in range(dice.number(0, 2))),
+        avoid=dice.pick([(), (), ("node-01", "node-04")]),
+        is_avoid_required=dice.happens(70),
     )
 
 
@@ -95,9 +97,17 @@ def changed_node(dice: Dice, node: NodeRow, devices: list[DeviceRow]) -> NodeRow
     return node._replace(**dice.pick(changes))  # type: ignore[arg-type]  # fields by name
 
 
+def avoiding(dice: Dice, pod_set: PodSetRequest) -> PodSetRequest:
+    """Give the pod set with nodes to avoid, one of which is nowhere."""
+    names = [f"node-{number:02}" for number in range(12) if dice.happens(30)]
+    return replace(pod_set, avoid=(*names, "nowhere"), is_avoid_required=dice.happens(30))
+
+
 def levelled(dice: Dice, pod_set: PodSetRequest) -> PodSetRequest:
     """Give the pod set with a level more often than not, and node rules now and then."""
     ruled = with_node_rules(dice, pod_set) if dice.happens(20) else pod_set
+    if dice.happens(20):
+        ruled = avoiding(dice, ruled)
     return replace(
         ruled, level=dice.pick(["", RACK, RACK, "zone"]), is_level_required=dice.happens(50)
     )
@@ -126,3 +136,20 @@ def allowed_nodes(dice: Dice, fleet: Fleet, pod_sets: tuple[PodSetRequest, ...])
         each.name: np.array([dice.happens(share) for _ in range(len(fleet))], dtype=np.bool_)
         for each in pod_sets
     }
+
+
+def sliced(dice: Dice, gang: tuple[PodSetRequest, ...]) -> tuple[PodSetRequest, ...]:
+    """Give the gang in slices, now and then in slices of slices, with pods for whole slices."""
+    size, inner = dice.pick([(2, 1), (2, 1), (3, 1), (4, 2)])
+    label = dice.pick([RACK, RACK, "zone", "size"])
+    nested = ((dice.pick(["size", "zone"]), inner),) if dice.happens(40) else ()
+    slices = ((label, size), *nested)
+    cut = [each for each in gang if each.name != "Reader"]
+    workers = size * dice.number(1, 3) - (len(cut) - 1)
+    counts = {"Worker": max(1, workers)}
+    return tuple(
+        replace(each, count=counts.get(each.name, each.count), slices=slices)
+        if each in cut
+        else each
+        for each in gang
+    )

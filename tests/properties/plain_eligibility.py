@@ -25,6 +25,8 @@ def plain_refusal(
         return "node selector does not match"
     if not matches_affinity(labels, pod_set.affinity):
         return "required node affinity does not match"
+    if pod_set.is_avoid_required and fleet.names[row] in pod_set.avoid:
+        return "the job avoids it"
     taint = untolerated(fleet.taints[row], (*pod_set.tolerations, *flavor.tolerations))
     if taint is not None:
         return f"taint {taint.key}={taint.value} not tolerated"

@@ -84,7 +84,15 @@ def domain_names(fleet: Fleet, label: str) -> list[str]:
 
 def plain_pack(room: PlainRoom, pod_sets: PodSets, nodes: Masks) -> Places | None:
     """Try preferred levels and then preferred pairs as required; give up pairs first."""
-    for bound, strict in product((True, False), repeat=2):
+    for sparing, bound, strict in product((True, False), repeat=3):
+        allowed = {
+            each.name: nodes[each.name]
+            & [
+                not sparing or each.is_avoid_required or name not in each.avoid
+                for name in room.fleet.names
+            ]
+            for each in pod_sets
+        }
         attempt = tuple(
             replace(
                 pod_set,
@@ -93,7 +101,7 @@ def plain_pack(room: PlainRoom, pod_sets: PodSets, nodes: Masks) -> Places | Non
             )
             for pod_set in pod_sets
         )
-        places = _in_domains(room, attempt, nodes)
+        places = _in_domains(room, attempt, allowed)
         if places is not None:
             return places
     return None
@@ -128,7 +136,12 @@ def _domain_order(room: PlainRoom, pod_sets: list[PodSetRequest], nodes: Masks) 
 
 
 def _place(room: PlainRoom, pod_sets: PodSets, nodes: Masks) -> Places | None:
-    places = _fill_all(room, sorted(pod_sets, key=_size, reverse=True), nodes)
+    if any(each.slices for each in pod_sets):
+        # Below, because it is written in terms of this file.
+        from tests.properties.plain_slicing import place_cut  # noqa: PLC0415
+
+        return place_cut(room, pod_sets, nodes)
+    places = fill_all(room, sorted(pod_sets, key=_size, reverse=True), nodes)
     if places is not None:
         return places
     return _search(room, sorted(pod_sets, key=lambda each: (each.count > 1, each.name)), nodes)
@@ -137,7 +150,7 @@ def _place(room: PlainRoom, pod_sets: PodSets, nodes: Masks) -> Places | None:
 def _search(room: PlainRoom, pod_sets: list[PodSetRequest], nodes: Masks) -> Places | None:
     first, *rest = pod_sets
     if not rest or first.count > 1:
-        return _fill_all(room, pod_sets, nodes)
+        return fill_all(room, pod_sets, nodes)
     before = room.copy()
     for place in _different_places(room, first, nodes):
         room.take(place, first)
@@ -151,7 +164,7 @@ def _search(room: PlainRoom, pod_sets: list[PodSetRequest], nodes: Masks) -> Pla
 def _different_places(room: PlainRoom, pod_set: PodSetRequest, nodes: Masks) -> Iterator[PodPlace]:
     kinds: dict[tuple[object, ...], int] = {}
     capacity = room.capacity(pod_set, nodes[pod_set.name])
-    for row in sorted(np.flatnonzero(capacity).tolist(), key=lambda row: _fullness(room, row)):
+    for row in sorted(np.flatnonzero(capacity).tolist(), key=lambda row: fullness(room, row)):
         allowed = tuple(bool(mask[row]) for mask in nodes.values())
         kinds.setdefault((*room.kind(row), allowed), row)
     yield from filter(None, (room.choose(row, pod_set, siblings=0) for row in kinds.values()))
@@ -162,10 +175,13 @@ def _size(pod_set: PodSetRequest) -> tuple[int, int, str]:
     return wanted.get(GPU, 0), wanted.get(CPU, 0), pod_set.name
 
 
-def _fill_all(room: PlainRoom, pod_sets: list[PodSetRequest], nodes: Masks) -> Places | None:
+def fill_all(
+    room: PlainRoom, pod_sets: list[PodSetRequest], nodes: Masks, placed: Places | None = None
+) -> Places | None:
+    """Fill one set after the other, beside those that are placed already."""
     before = room.copy()
-    places: Places = {}
-    for pod_set in pod_sets:
+    places: Places = dict(placed or {})
+    for pod_set in sorted(pod_sets, key=_size, reverse=True) if placed else pod_sets:
         used = {place.row for chosen in places.values() for place in chosen}
         mine = places[pod_set.name] = []
         for allowed, most in _shares(room, pod_set, nodes[pod_set.name], used):
@@ -211,7 +227,7 @@ def _fill(
         enough = min(missing, int(capacity.max()))
         row = min(
             np.flatnonzero(capacity >= enough).tolist(),
-            key=lambda row: (row not in used, _fullness(room, row)),
+            key=lambda row: (row not in used, fullness(room, row)),
         )
         for siblings in reversed(range(min(missing, int(capacity[row])))):
             place = room.choose(row, pod_set, siblings)
@@ -222,7 +238,7 @@ def _fill(
         capacity[row] = 0
 
 
-def _fullness(room: PlainRoom, row: int) -> tuple[int, int, int]:
+def fullness(room: PlainRoom, row: int) -> tuple[int, int, int]:
     resources = room.fleet.resources
     cpu = int(room.free[row, resources.index(CPU)]) if CPU in resources else 0
     return int(room.gpu_free[row]).bit_count(), cpu, row

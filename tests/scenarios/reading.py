@@ -238,6 +238,9 @@ def _pod_set(name: str, entry: Entry) -> PodSetRequest:
         is_pair_required=entry.get("pair_required", True),
         level=entry.get("level", ""),
         is_level_required=entry.get("level_required", True),
+        slices=tuple((label, size) for label, size in entry.get("slices", {}).items()),
+        avoid=tuple(entry.get("avoid", ())),
+        is_avoid_required=entry.get("avoid_required", True),
     )
 
 

@@ -23,7 +23,6 @@ FEATURES = {
     "preemption",
     "replacement of a failed node",
     "shared devices",
-    "slices",
 }
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from gateway.core.admission.alignment import misalignments
 from gateway.core.admission.asks import flavors_of
+from gateway.core.admission.slice_causes import slice_cause, slices_in_words
 from gateway.core.admission.trial import Scene
 from gateway.core.admission.types import Cause, QuotaStep
 from gateway.core.devices.fleet import Bool
@@ -111,8 +112,10 @@ class _PodSetView:
         self.allowed: Bool = np.array([not why for why in self.refusals], dtype=np.bool_)
         self.capacity = scene.room.capacity(pod_set, self.allowed)
         self.room = int(self.capacity.sum())
-        self.together = self._best_domain() if pod_set.level and pod_set.is_level_required else None
+        self.together = self._best_domain() if pod_set.required_level else None
         """Most pods that one domain of the required level has room for."""
+        self.sliced = slice_cause(self.state, pod_set, self.capacity)
+        """That too few of its slices have room."""
 
     def causes(self) -> Iterator[Cause]:
         """Give a cause for each kind of trouble, and what room there is."""
@@ -127,12 +130,14 @@ class _PodSetView:
             yield self._fitting(Reason.GANG_DOES_NOT_FIT, words)
         if self.together is not None and self.together < self.pod_set.count <= self.room:
             yield self._level_cause(self.together)
+        elif self.sliced is not None and self.pod_set.count <= self.room:
+            yield self.sliced
 
     @property
     def is_in_trouble(self) -> bool:
-        """Whether its pods have too little room, or too little in one domain."""
+        """Whether its pods have too little room, or too little in one domain, or in slices."""
         most = self.room if self.together is None else self.together
-        return most < self.pod_set.count
+        return most < self.pod_set.count or self.sliced is not None
 
     def _best_domain(self) -> int:
         sums = np.bincount(self.state.level(self.pod_set.level).domain_of, self.capacity)
@@ -149,6 +154,8 @@ class _PodSetView:
     def gang_cause(self) -> Cause:
         """Give the cause that pod sets have room alone, and not together."""
         words = f"a {self.pod_set.name} pod, but not for the whole gang at once"
+        if self.pod_set.slices:
+            words += f", in {slices_in_words(self.pod_set.slices)}"
         return self._fitting(Reason.FRAGMENTED_DEVICES, words)
 
     def _fitting(self, reason: Reason, words: str) -> Cause:

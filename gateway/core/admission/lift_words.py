@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gateway.core.admission.lifts import LOOSER, Change, Lack, Question
+from gateway.core.admission.slice_causes import slices_in_words
 from gateway.core.admission.trial import Scene
 from gateway.core.admission.unblock import Lift, Lifts, Unblock
 from gateway.core.jobs.request import RequestClass
@@ -33,6 +34,7 @@ def _told(question: Question, change: Change) -> Unblock:
         *_room(question, change),
         *_rule(question, change),
         *_level(question, change),
+        *_slices(question, change),
         *_health(question, change),
     ]
     words = "; and ".join(words for words, _ in parts)
@@ -128,6 +130,15 @@ def _level(question: Question, change: Change) -> Iterator[Part]:
     labels = sorted({each.level for each in question.request.pod_sets if each.level})
     lifts = tuple(Lift(kind=LiftKind.TOPOLOGY, target=label) for label in labels)
     yield f"accept pods in more than one domain of {listed(labels)} (mode 'preferred')", lifts
+
+
+def _slices(question: Question, change: Change) -> Iterator[Part]:
+    if not change.is_whole:
+        return
+    # The sets of one gang are cut alike.
+    slices = next(each.slices for each in question.request.pod_sets if each.slices)
+    lifts = tuple(Lift(kind=LiftKind.SLICES, target=label, amount=size) for label, size in slices)
+    yield f"accept pods without {slices_in_words(slices)}", lifts
 
 
 def _health(question: Question, change: Change) -> Iterator[Part]:

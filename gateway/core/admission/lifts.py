@@ -43,6 +43,8 @@ class Change:
     rule: PairRule | None = None
     is_spread: bool = False
     """Whether pods need not share a domain of a level any more."""
+    is_whole: bool = False
+    """Whether pods need not stand in slices any more."""
     healed: frozenset[int] = frozenset()
 
     def also(self, other: "Change") -> "Change":
@@ -52,13 +54,15 @@ class Change:
             emptied=self.emptied | other.emptied,
             rule=other.rule or self.rule,
             is_spread=self.is_spread or other.is_spread,
+            is_whole=self.is_whole or other.is_whole,
             healed=self.healed | other.healed,
         )
 
     def loosening(self, request: RequestClass) -> RequestClass:
         """Give a gang as this change lets it ask."""
         looser = loosened(request, self.rule)
-        return spread(looser) if self.is_spread else looser
+        looser = spread(looser) if self.is_spread else looser
+        return whole(looser) if self.is_whole else looser
 
     def not_emptying(self, row: int) -> "Change":
         """Give the change with this node as full as it is."""
@@ -99,6 +103,7 @@ class Question:
             Change(emptied=rows),
             Change(rule=PairRule.NONE),
             *([Change(is_spread=True)] if spread(self.request) != self.request else []),
+            *([Change(is_whole=True)] if whole(self.request) != self.request else []),
             Change(healed=rows),
         ]
 
@@ -149,6 +154,11 @@ def spread(request: RequestClass) -> RequestClass:
             for pod_set in request.pod_sets
         )
     )
+
+
+def whole(request: RequestClass) -> RequestClass:
+    """Give the same gang without slices."""
+    return RequestClass(pod_sets=tuple(replace(each, slices=()) for each in request.pod_sets))
 
 
 def _smallest_set(question: Question, changes: list[Change]) -> list[Change]:

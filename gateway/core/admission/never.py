@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from gateway.core.admission.asks import FlavorChoice, charges_of
-from gateway.core.admission.lifts import spread
+from gateway.core.admission.lifts import spread, whole
 from gateway.core.admission.nearest import nearest_words
+from gateway.core.admission.slice_causes import slices_in_words
 from gateway.core.admission.trial import Scene, new_scene
 from gateway.core.admission.types import Cause, ClassHold, Policies, Snapshot
 from gateway.core.devices.fleet import Bool
@@ -137,7 +138,12 @@ def _joint_words(idle: Room, request: RequestClass, nodes: dict[str, Bool]) -> l
     is_guess = sum(pod_set.count > 1 for pod_set in request.pod_sets) > 1
     if is_placed or is_guess:
         return []
-    looser = spread(request)
+    uncut = whole(request)
+    if uncut != request and pack(idle, uncut.pod_sets, nodes):
+        idle.back_to(mark)
+        slices = next(each.slices for each in request.pod_sets if each.slices)
+        return [f"no room for the whole gang in {slices_in_words(slices)}, even when idle"]
+    looser = spread(uncut)
     if looser != request and pack(idle, looser.pod_sets, nodes):
         idle.back_to(mark)
         return [_domain_words(idle, each) for each in _levels(request)]
@@ -146,9 +152,7 @@ def _joint_words(idle: Room, request: RequestClass, nodes: dict[str, Bool]) -> l
 
 
 def _levels(request: RequestClass) -> list[str]:
-    return sorted(
-        {each.level for each in request.pod_sets if each.level and each.is_level_required}
-    )
+    return sorted({each.required_level for each in request.pod_sets} - {""})
 
 
 def _domain_words(idle: Room, label: str) -> str:

@@ -57,7 +57,7 @@ class _Trial:
     def domains(self) -> Iterator[Int64]:
         """Give the usable nodes of each domain that the largest pods of the gang may share."""
         usable = self._nodes[self._main.name] & self._scene.fleet.is_available
-        if not (self._main.level and self._main.is_level_required):
+        if not self._main.required_level:
             yield np.flatnonzero(usable)
             return
         level = self._scene.room.level(self._main.level)

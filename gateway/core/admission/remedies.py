@@ -23,7 +23,7 @@ from gateway.core.waiting.table import NewJob
 
 MOST_GROUPS = 200
 """With more kinds of waiting jobs a pass over a changed state takes too long for an answer."""
-OTHER_CLASS = frozenset({LiftKind.PAIR, LiftKind.TOPOLOGY})
+OTHER_CLASS = frozenset({LiftKind.PAIR, LiftKind.TOPOLOGY, LiftKind.SLICES})
 """A job that asks for less is a job of another class, and stands in no line yet."""
 COPY = UNLIMITED - 2
 """Id of a job that stands for another one with a different number."""

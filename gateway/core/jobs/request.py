@@ -33,6 +33,20 @@ class PodSetRequest:
     """Node label whose value all pods of the set must share, such as a rack's; empty is none."""
     is_level_required: bool = True
     """Else it is only preferred."""
+    slices: tuple[tuple[str, int], ...] = ()
+    """Node label and number of pods: each so many pods in rank order share one value of it. Slices
+    inside slices come after those they are in; the pods of the gang are a multiple of each number.
+    The set with most pods is cut, and one single pod (a Master) may come before its first."""
+
+    avoid: tuple[str, ...] = ()
+    """Names of nodes to keep off, sorted."""
+    is_avoid_required: bool = True
+    """Else they are used where there is no other place."""
+
+    @property
+    def required_level(self) -> str:
+        """Node label whose value all pods must share; empty is none."""
+        return self.level if self.is_level_required else ""
 
     @property
     def total(self) -> Amounts:

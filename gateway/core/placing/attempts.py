@@ -3,8 +3,11 @@
 Prepared once for a gang and its masks; what is free plays no part in it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import PodSetRequest
@@ -36,6 +39,26 @@ class Ask:
         return self.level or self.spread
 
 
+class Slicing(NamedTuple):
+    """A gang whose pods stand together slice by slice."""
+
+    main: Ask
+    """The set that is cut."""
+    lead: Ask | None
+    """A single pod that comes before it and is the first of its first slice."""
+    rest: tuple[Ask, ...]
+    """Sets that just fill."""
+    labels: tuple[str, ...]
+    """Preferred level or none, then the label of each slice."""
+    sizes: tuple[int, ...]
+    """Pods of a slice, for each of these labels; the first is that of the widest slice."""
+
+    @property
+    def slices(self) -> int:
+        """How many slices of the widest level there are; what is left over counts as one."""
+        return -(-(self.main.count + (self.lead is not None)) // self.sizes[0])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Attempt:
     """A gang under one choice of which preferred rules count as required."""
@@ -46,21 +69,26 @@ class Attempt:
     """The same, single pods before others, then by name."""
     levels: tuple[tuple[str, tuple[Ask, ...]], ...]
     """Required node labels by name, each with the pod sets that must share one domain of it."""
+    slicing: Slicing | None = None
+    """None for most gangs, whose pods stand as they come."""
 
 
 def attempts_of(
-    shapes: Shapes, pod_sets: PodSets, nodes: Mapping[str, Bool]
+    shapes: Shapes, pod_sets: PodSets, masks: Iterable[Mapping[str, Bool]]
 ) -> tuple[Attempt, ...]:
     """Give the attempts in the order in which they are made, none that only repeats another.
 
     One domain for the whole gang counts for more than near devices: every pod feels a slow way
-    between racks, a NIC that hangs farther off is felt on its own node.
+    between racks, a NIC that hangs farther off is felt on its own node. Nodes to avoid are taken
+    last: on a node that breaks the gang it is of no use how near its pods are.
     """
     ordered = tuple(sorted(pod_sets, key=_size, reverse=True))
     return tuple(
         _attempt(
-            tuple(_ask(shapes, each, nodes[each.name], (is_bound, is_strict)) for each in ordered)
+            tuple(_ask(shapes, each, nodes[each.name], (is_bound, is_strict)) for each in ordered),
+            pod_sets,
         )
+        for nodes in masks
         for is_bound in _both(any(each.level and not each.is_level_required for each in ordered))
         for is_strict in _both(any(_may_hang_apart(shapes, each) for each in ordered))
     )
@@ -92,21 +120,47 @@ def _ask(shapes: Shapes, pod_set: PodSetRequest, allowed: Bool, firmness: tuple[
     )
 
 
-def _attempt(asks: tuple[Ask, ...]) -> Attempt:
+def _attempt(asks: tuple[Ask, ...], pod_sets: PodSets) -> Attempt:
     labels = sorted({ask.level for ask in asks if ask.level})
     return Attempt(
         asks=asks,
         singles_first=tuple(sorted(asks, key=lambda ask: (ask.count > 1, ask.name))),
         levels=tuple((label, tuple(ask for ask in asks if ask.level == label)) for label in labels),
+        slicing=_slicing({ask.name: ask for ask in asks}, pod_sets),
+    )
+
+
+def in_ranks(pod_sets: PodSets) -> list[PodSetRequest]:
+    """Give the sets of a gang that are cut into slices, in the order of their pods' ranks."""
+    return sorted((each for each in pod_sets if each.slices), key=lambda e: e.name != "Master")
+
+
+def _slicing(asks: Mapping[str, Ask], pod_sets: PodSets) -> Slicing | None:
+    sliced = in_ranks(pod_sets)
+    if not sliced:
+        return None
+    # Of sets that have equally many pods the last: a Master comes before its one Worker.
+    main = max(enumerate(sliced), key=lambda each: (each[1].count, each[0]))[1]
+    leads = [asks[each.name] for each in sliced if each is not main and each.count == 1]
+    lead = leads[0] if leads else None
+    sizes = tuple(size for _, size in main.slices)
+    return Slicing(
+        main=asks[main.name],
+        lead=lead,
+        rest=tuple(ask for ask in asks.values() if ask not in {lead, asks[main.name]}),
+        labels=(asks[main.name].spread, *(label for label, _ in main.slices)),
+        # Where a level is only preferred, what is counted in its domains are the widest slices.
+        sizes=(sizes[0], *sizes),
     )
 
 
 class Prepared:
     """Gangs that were prepared, found by identity: hashing a gang costs more than placing it."""
 
-    def __init__(self, shapes: Shapes) -> None:
-        """Start with none."""
+    def __init__(self, shapes: Shapes, names: Sequence[str]) -> None:
+        """Start with none; `names` are those of the nodes."""
         self._shapes = shapes
+        self._names = names
         self._known: dict[tuple[int, ...], tuple[PodSets, list[Bool], tuple[Attempt, ...]]] = {}
 
     def attempts(self, pod_sets: PodSets, nodes: Mapping[str, Bool]) -> tuple[Attempt, ...]:
@@ -120,6 +174,20 @@ class Prepared:
                 # oldest.
                 self._known.clear()
             # The gang and its masks are kept too, so that their identities stay theirs.
-            known = pod_sets, masks, attempts_of(self._shapes, pod_sets, nodes)
+            known = pod_sets, masks, self._made(pod_sets, nodes)
             self._known[key] = known
         return known[2]
+
+    def _made(self, pod_sets: PodSets, nodes: Mapping[str, Bool]) -> tuple[Attempt, ...]:
+        return attempts_of(self._shapes, pod_sets, self._masks(pod_sets, nodes))
+
+    def _masks(self, pod_sets: PodSets, nodes: Mapping[str, Bool]) -> Iterator[Mapping[str, Bool]]:
+        """Give the nodes without those that are better avoided, if there are any, then all."""
+        avoided = {e.name: set(e.avoid) for e in pod_sets if e.avoid and not e.is_avoid_required}
+        if avoided:
+            others = {
+                name: np.array([node not in names for node in self._names], dtype=np.bool_)
+                for name, names in avoided.items()
+            }
+            yield {name: mask & others.get(name, mask) for name, mask in nodes.items()}
+        yield nodes

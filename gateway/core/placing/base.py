@@ -7,7 +7,7 @@ import numpy as np
 from gateway.core.devices.fleet import Fleet, Int32
 from gateway.core.devices.labels import LabelColumns
 from gateway.core.placing.attempts import Prepared
-from gateway.core.placing.levels import Level, level_of
+from gateway.core.placing.levels import Level, Tier, level_of, nest_of, one_domain
 from gateway.core.placing.shapes import Shapes
 from gateway.core.placing.states import NodeStates, idle_states, present_states
 
@@ -26,7 +26,7 @@ class Base:
         self.shapes = shapes
         self.state_of = state_of
         self.domains = Domains(fleet)
-        self.prepared = Prepared(shapes)
+        self.prepared = Prepared(shapes, fleet.names)
         self._idle: Int32 | None = None
 
     def idle(self) -> Int32:
@@ -70,12 +70,21 @@ class Domains:
         """Start with none."""
         self._labels = LabelColumns(fleet.labels)
         self._levels: dict[str, Level] = {}
+        self._nests: dict[tuple[str, ...], tuple[Tier, ...]] = {}
+        self._nodes = len(fleet)
 
     def level(self, label: str) -> Level:
         """Give the domains of one node label."""
         if label not in self._levels:
             self._levels[label] = level_of(self._labels.column(label))
         return self._levels[label]
+
+    def nest(self, labels: tuple[str, ...]) -> tuple[Tier, ...]:
+        """Give the domains of several labels, each inside those before; no label is one domain."""
+        if labels not in self._nests:
+            levels = [self.level(each) if each else one_domain(self._nodes) for each in labels]
+            self._nests[labels] = nest_of(levels, self._nodes)
+        return self._nests[labels]
 
 
 def base_of(fleet: Fleet) -> Base:

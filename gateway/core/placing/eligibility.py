@@ -3,7 +3,7 @@
 Judged label by label and taint by taint for all nodes at once. What is free does not matter here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ class NodeRules(NamedTuple):
     selector: tuple[tuple[str, str], ...]
     affinity: tuple[tuple[Requirement, ...], ...]
     tolerations: tuple[Toleration, ...]
+    avoid: tuple[str, ...]
 
 
 class Eligibility:
@@ -70,6 +71,7 @@ class Eligibility:
         if mask is None:
             mask = self._of_flavor(rules.flavor) & self._labels.matching(rules.selector)
             mask &= self._labels.in_affinity(rules.affinity) & self._tolerating(rules.tolerations)
+            mask[list(self._rows_of(rules.avoid))] = False
             mask.flags.writeable = False
             if len(self._masks) >= MAX_MASKS:
                 self._masks.clear()
@@ -99,6 +101,11 @@ class Eligibility:
         ]
         self._taints: Int32 = np.array(codes, dtype=np.int32)
 
+    def _rows_of(self, names: Iterable[str]) -> Iterator[int]:
+        """Give the rows of these nodes; names that no node has are nobody's."""
+        wanted = set(names)
+        return (row for row, name in enumerate(self.fleet.names) if wanted and name in wanted)
+
     def _of_flavor(self, name: str) -> Bool:
         codes = [code for code, flavor in enumerate(self.flavors) if flavor.name == name]
         mine: Bool = np.isin(self._flavor, codes)
@@ -113,6 +120,7 @@ class Eligibility:
         """Give the words as a column; a reason that comes first is written last."""
         taint_words = [_taint_words(untolerated(t, rules.tolerations)) for t in self._taint_codes]
         words = np.array(taint_words, dtype=np.object_)[self._taints]
+        words[list(self._rows_of(rules.avoid))] = "the job avoids it"
         words[~self._labels.in_affinity(rules.affinity)] = "required node affinity does not match"
         words[~self._labels.matching(rules.selector)] = "node selector does not match"
         words[~self._of_flavor(rules.flavor)] = f"not of flavor {rules.flavor}"
@@ -122,7 +130,8 @@ class Eligibility:
 def _rules_of(pod_set: PodSetRequest, flavor: Flavor) -> NodeRules:
     # A flavor's tolerations count as the pods' own, like those of Kueue's ResourceFlavor.
     tolerations = (*pod_set.tolerations, *flavor.tolerations)
-    return NodeRules(flavor.name, pod_set.node_selector, pod_set.affinity, tolerations)
+    avoid = pod_set.avoid if pod_set.is_avoid_required else ()
+    return NodeRules(flavor.name, pod_set.node_selector, pod_set.affinity, tolerations, avoid)
 
 
 def _taint_words(taint: Taint | None) -> str:

@@ -4,7 +4,7 @@ Greedy and exact for one set: what is counted on a node can be taken there, what
 others. Nodes that the gang uses already come first, then those with least left, then by name.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 import numpy as np
@@ -15,6 +15,10 @@ from gateway.core.placing.levels import NO_DOMAIN, Level
 from gateway.core.placing.room import PodPlace, Room
 from gateway.core.placing.views import View
 
+GangPlaces = dict[str, list[PodPlace]]
+"""Places by pod set name, in order of pod index."""
+Area = Mapping[str, Int64]
+"""The nodes of the chosen domain, by required level."""
 Ours = AbstractSet[int]
 OURS = 1 << 61
 """Makes a node that the gang uses come before all others; fullness stays far below it."""
@@ -49,6 +53,24 @@ def fill_view(
     return found if len(found) == ask.count else None
 
 
+def fill_all(
+    room: Room, asks: Sequence[Ask], area: Area, used: Iterable[int] = ()
+) -> GangPlaces | None:
+    """Take room for one set after the other; for none of them when one finds too little."""
+    mark = room.mark()
+    places: GangPlaces = {}
+    ours = set(used)
+    for ask in asks:
+        found = fill(room, ask, area.get(ask.level), ours)
+        if found is None:
+            # All or nothing: a gang that is placed in part would hold what others could use.
+            room.back_to(mark)
+            return None
+        places[ask.name] = found
+        ours.update(place.row for place in found)
+    return places
+
+
 def _spread(
     room: Room, where: tuple[View, Level], used: Ours, count: int
 ) -> Iterator[tuple[int, int]]:
@@ -79,10 +101,10 @@ def _nodes(
     """Give nodes with numbers of pods, in the order in which they are filled."""
     rows, used = places
     if rows is None:
-        return _picks(view.pods, _ours_first(room.fullness, sorted(used)), count)
+        return picks(view.pods, _ours_first(room.fullness, sorted(used)), count)
     own = [index for index, row in enumerate(rows.tolist()) if row in used] if used else []
-    picks = _picks(view.pods[rows], _ours_first(room.fullness[rows], own), count)
-    return [(int(rows[index]), pods) for index, pods in picks]
+    picked = picks(view.pods[rows], _ours_first(room.fullness[rows], own), count)
+    return [(int(rows[index]), pods) for index, pods in picked]
 
 
 def _ours_first(fullness: Int64, own: list[int]) -> Int64:
@@ -94,7 +116,7 @@ def _ours_first(fullness: Int64, own: list[int]) -> Int64:
     return order
 
 
-def _picks(pods: Int32, order: Int64, missing: int) -> list[tuple[int, int]]:
+def picks(pods: Int32 | Int64, order: Int64, missing: int) -> list[tuple[int, int]]:
     """Give the first node that can take all that is missing, else those that can take most."""
     chosen: list[tuple[int, int]] = []
     if missing == 1 and len(pods):

@@ -16,7 +16,7 @@ from gateway.core.jobs.request import PodSetRequest, RequestClass
 from gateway.core.placing.attempts import Ask, Attempt
 from gateway.core.placing.base import Base, base_of
 from gateway.core.placing.fits import PodFits
-from gateway.core.placing.levels import Level
+from gateway.core.placing.levels import Level, Tier
 from gateway.core.placing.shapes import wish_of
 from gateway.core.placing.states import NodeState
 from gateway.core.placing.views import Nodes, View, Views
@@ -221,6 +221,10 @@ class Room:
     def level(self, label: str) -> Level:
         """Give the domains of one node label."""
         return self.base.domains.level(label)
+
+    def nest(self, labels: tuple[str, ...]) -> tuple[Tier, ...]:
+        """Give the domains of several node labels, each inside those before it."""
+        return self.base.domains.nest(labels)
 
     def free_of(self, resource: str) -> Int64:
         """Give what each node has free of one resource; nothing where nobody has it."""

@@ -49,7 +49,7 @@ class _Screening:
             return False
         usable = rows[self.eligibility.nodes(pod_set, flavor)[rows]]
         pods = fits.pods()[self.room.state_of[usable]]
-        if not pod_set.level or not pod_set.is_level_required:
+        if not pod_set.required_level:
             return int(pods.sum(dtype=np.int64)) >= pod_set.count
         level = self.room.level(pod_set.level)
         # The first domain is that of the nodes without the label.

@@ -4,40 +4,43 @@ Required levels choose the domains first, the fullest that can take their pod se
 sets fill nodes. Exact where at most one pod set has more than one pod.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 
 from gateway.core.devices.fleet import Int64
 from gateway.core.placing.attempts import Ask, Attempt
-from gateway.core.placing.filling import fill, fill_view
+from gateway.core.placing.filling import Area, GangPlaces, fill_all, fill_view
 from gateway.core.placing.levels import NO_DOMAIN
-from gateway.core.placing.room import PodPlace, Room
+from gateway.core.placing.room import Room
+from gateway.core.placing.slicing import place_slices
 from gateway.core.placing.views import View
 
-GangPlaces = dict[str, list[PodPlace]]
-"""Places by pod set name, in order of pod index."""
 ANYWHERE: tuple[None, frozenset[int]] = (None, frozenset())
 """No domain to keep to, and no node that the gang uses already."""
-Area = Mapping[str, Int64]
-"""The nodes of the chosen domain, by required level."""
 
 
 def place(room: Room, attempt: Attempt) -> GangPlaces | None:
     """Take room for every pod of a gang, or for none."""
-    if len(attempt.asks) == 1 and not attempt.levels:
+    if len(attempt.asks) == 1 and not attempt.levels and not attempt.slicing:
         return _place_alone(room, attempt.asks[0])
     if not all(room.has_room(ask) for ask in attempt.asks):
         return None
     for area in _areas(room, attempt):
-        places = _fill_all(room, attempt.asks, area)
-        if places is None:
-            # A single pod may stand in the way of the others: try it on every kind of node.
-            places = _Search(room, attempt, area).rest(attempt.singles_first)
+        places = _place_in(room, attempt, area)
         if places is not None:
             return places
     return None
+
+
+def _place_in(room: Room, attempt: Attempt, area: Area) -> GangPlaces | None:
+    """Place a gang on the chosen domains."""
+    if attempt.slicing:
+        return place_slices(room, attempt.slicing, area)
+    places = fill_all(room, attempt.asks, area)
+    # A single pod may stand in the way of the others: try it on every kind of node.
+    return places or _Search(room, attempt, area).rest(attempt.singles_first)
 
 
 def _place_alone(room: Room, ask: Ask) -> GangPlaces | None:
@@ -81,22 +84,6 @@ def _domains(room: Room, label: str, asks: tuple[Ask, ...]) -> Iterator[Area]:
         yield {label: rows[domain]}
 
 
-def _fill_all(room: Room, asks: Sequence[Ask], area: Area) -> GangPlaces | None:
-    """Take room for one set after the other; for none of them when one finds too little."""
-    mark = room.mark()
-    places: GangPlaces = {}
-    used: set[int] = set()
-    for ask in asks:
-        found = fill(room, ask, area.get(ask.level), used)
-        if found is None:
-            # All or nothing: a gang that is placed in part would hold what others could use.
-            room.back_to(mark)
-            return None
-        places[ask.name] = found
-        used.update(place.row for place in found)
-    return places
-
-
 class _Search:
     """Tries single pods on each kind of node, and the other pod sets around them."""
 
@@ -110,7 +97,7 @@ class _Search:
         first, *others = asks
         # Sets of several pods just fill: trying all their spreads would be exponential.
         if not others or first.count > 1:
-            return _fill_all(self.room, asks, self.area)
+            return fill_all(self.room, asks, self.area)
         mark = self.room.mark()
         for row in self._different_nodes(first):
             found = self.room.take_pods(row, first.fits, 1)

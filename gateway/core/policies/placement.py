@@ -11,9 +11,10 @@ from typing import Protocol
 
 from gateway.core.devices.fleet import Bool
 from gateway.core.placing.attempts import Attempt, PodSets
+from gateway.core.placing.filling import GangPlaces
 from gateway.core.placing.room import Room
 from gateway.core.placing.scoring import place_on_one
-from gateway.core.placing.searching import GangPlaces, place
+from gateway.core.placing.searching import place
 from gateway.core.placing.spreading import spread_out
 from gateway.core.placing.typical import Typical
 
@@ -79,13 +80,15 @@ def _first(room: Room, attempts: Iterable[Attempt], put: Put) -> GangPlaces | No
 
 
 def _sparing(typical: Typical, room: Room, attempt: Attempt) -> GangPlaces | None:
+    if attempt.slicing:
+        return place(room, attempt)
     (ask,) = attempt.asks
     found = place_on_one(room, typical, ask)
     return {ask.name: found} if found else place(room, attempt)
 
 
 def _spread(room: Room, attempt: Attempt) -> GangPlaces | None:
-    if any(ask.label for ask in attempt.asks):
+    if attempt.slicing or any(ask.label for ask in attempt.asks):
         return place(room, attempt)
     mark, places = room.mark(), {}
     for ask in attempt.asks:

@@ -112,7 +112,6 @@ def test_wrong_fields_are_refused(fields: dict[str, Any], pointer: str, hint: st
         {"resources": {"rdma_share": 50}},
         {"resources": {"gpu-memory": "10Gi"}},
         {"resources": {"vf": 1}},
-        {"topology": {"level": "rack", "slice_size": 4}},
         {"retries": {"limit": 3}},
         {"depends_on": [{"job": "a", "condition": "succeeded"}]},
         {"flavors": ["h100"]},
