@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gateway.cli.options import Output
+from gateway.cli.options import DeviceId, Output
 from gateway.cli.output import Column, Format, show_list
 from gateway.cli.session import client
-from gateway.cli.terminal import span
+from gateway.cli.terminal import moment_words, span
 
 if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
     from gateway.schemas.views import DeviceHoldView
@@ -23,17 +23,13 @@ def _pod_words(hold: "DeviceHoldView") -> str:
     return f"{hold.holder.pod_set} {hold.holder.index}" if hold.holder else ""
 
 
-def _moment(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%d %H:%M:%S")
-
-
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
 COLUMNS: "list[Column[DeviceHoldView]]" = [
-    Column("RESERVED", lambda hold: _moment(hold.reserved_at)),
-    Column("FREED", lambda hold: _moment(hold.freed_at) if hold.freed_at else "still held"),
+    Column("RESERVED", lambda hold: moment_words(hold.reserved_at)),
+    Column("FREED", lambda hold: moment_words(hold.freed_at) if hold.freed_at else "still held"),
     Column("FOR", lambda hold: span((hold.freed_at or _now()) - hold.reserved_at), is_number=True),
     Column("QUEUE", lambda hold: hold.queue),
     Column("JOB", _job_words),
@@ -45,9 +41,7 @@ COLUMNS: "list[Column[DeviceHoldView]]" = [
 
 
 def history(
-    device_id: Annotated[
-        int, typer.Argument(metavar="ID", help="As `gateway device ls` shows it.")
-    ],
+    device_id: DeviceId,
     limit: Annotated[int, typer.Option(min=1, help="Most lines.", metavar="N")] = 50,
     output: Output = Format.TABLE,
 ) -> None:

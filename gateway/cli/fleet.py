@@ -10,10 +10,10 @@ from rich.text import Text
 from gateway.cli import exits
 from gateway.cli.device_history import history
 from gateway.cli.device_types import device_types
-from gateway.cli.options import Output
+from gateway.cli.options import DeviceId, Output
 from gateway.cli.output import Column, Format, console, labelled, show_data, show_list, show_one
 from gateway.cli.session import client
-from gateway.cli.terminal import clean, cores, gibibytes
+from gateway.cli.terminal import clean, cores, counted, gibibytes
 from gateway.core.vocabulary import DeviceHealth, DeviceKind
 
 if TYPE_CHECKING:  # the models cost a tenth of a second, and most commands need none
@@ -141,9 +141,7 @@ def device_app() -> typer.Typer:
 
     @app.command("show")
     def show(
-        device_id: Annotated[
-            int, typer.Argument(metavar="ID", help="As `gateway device ls` shows it.")
-        ],
+        device_id: DeviceId,
         output: Output = Format.TABLE,
     ) -> None:
         """Show one device.
@@ -207,7 +205,7 @@ def room_lines(sizes: "Sequence[RoomForSize]") -> list[str]:
     """Say how far the free GPUs would go, a line for each size of pod."""
     told = [each for each in sizes if each.ideal]
     return [
-        f"room for {each.fitting} of {each.ideal} pods of {each.gpus} GPU{'s' * (each.gpus > 1)}"
+        f"room for {each.fitting} of {each.ideal} pods of {counted(each.gpus, 'GPU')}"
         + (f", {each.aligned} with a NIC each under one switch" if each.fitting else "")
         for each in told
     ]

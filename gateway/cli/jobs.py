@@ -12,7 +12,7 @@ from gateway.cli import exits
 from gateway.cli.options import DryRun, Namespace, Output, detaching, given
 from gateway.cli.output import Column, Format, console, show_list, show_one
 from gateway.cli.session import client
-from gateway.cli.terminal import age, clean, span
+from gateway.cli.terminal import age, clean, counted, moment_words, span
 from gateway.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none
@@ -138,7 +138,7 @@ def _job_lines(view: "JobDetail") -> list[tuple[str, object]]:
         ("message", view.message),
         # Under the word that raises the question; explain asks the engine, which costs more.
         ("why", f"gateway explain {view.id}" if view.reason else None),
-        ("gang", ", ".join(map(_counted, (view.pods, view.gpus, view.rdma), GANG))),
+        ("gang", ", ".join(map(counted, (view.pods, view.gpus, view.rdma), GANG))),
         ("not before", _instant(view.not_before_at)),
         ("deadline", _instant(view.deadline_at)),
         ("expected", _seconds(view.expected_seconds)),
@@ -152,10 +152,6 @@ def _job_lines(view: "JobDetail") -> list[tuple[str, object]]:
 
 
 GANG = ("pod", "GPU", "NIC")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _class_words(view: "JobDetail") -> str:
@@ -180,7 +176,7 @@ def _place_words(place: "AssignmentView") -> str:
     return f"rank {place.rank}  {place.pod_set} {place.index}  {clean(place.node)}  {devices}"
 
 
-TIME: "Column[EventView]" = Column("TIME", lambda event: event.at.strftime("%Y-%m-%d %H:%M:%S"))
+TIME: "Column[EventView]" = Column("TIME", lambda event: moment_words(event.at))
 WHOSE: "Column[EventView]" = Column("JOB", lambda event: (event.job_id or "")[-8:])
 WHAT: "list[Column[EventView]]" = [
     Column("EVENT", lambda event: event.kind),

@@ -14,6 +14,7 @@ Namespace = Annotated[
     str | None,
     typer.Option("--namespace", "-n", help="Namespace; for names and lists.", metavar="NAMESPACE"),
 ]
+DeviceId = Annotated[int, typer.Argument(metavar="ID", help="As `gateway device ls` shows it.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check only; change nothing.")]
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, func, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from gateway.core.vocabulary import AttemptPhase, JobState
 from gateway.db.engine import Writer
@@ -179,7 +178,7 @@ def store_log_tails(writer: Writer, tails: Sequence[tuple[int, int, str]]) -> No
     """Keep the last lines of ranks, given as (attempt, rank, lines), each cut to 64 KiB."""
     if not tails:
         return
-    table = (sqlite if writer.is_sqlite else postgresql).insert(log_tails)
+    table = writer.inserting(log_tails)
     statement = table.on_conflict_do_update(
         index_elements=["attempt_id", "rank"], set_={"lines": table.excluded.lines}
     )

@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from gateway.core.vocabulary import HOLDING_STATES, TERMINAL_STATES
 from gateway.db.engine import Row, Writer
@@ -158,9 +157,8 @@ def replace_namespaces(writer: Writer, queue: str, names: Iterable[str]) -> None
     """Make a queue the default of exactly these namespaces, taking them from other queues."""
     table = namespace_defaults
     writer.connection.execute(delete(table).where(table.c.queue == queue))
-    dialect = sqlite if writer.is_sqlite else postgresql
     for name in names:
-        statement = dialect.insert(table).values(namespace=name, queue=queue)
+        statement = writer.inserting(table).values(namespace=name, queue=queue)
         writer.connection.execute(
             # Taken over in one statement, so that no moment has none, or two.
             statement.on_conflict_do_update(index_elements=["namespace"], set_={"queue": queue})

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import Connection, Engine, RowMapping, text
+from sqlalchemy import Connection, Engine, RowMapping, Table, text
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -36,6 +37,11 @@ class Writer:
         self.is_sqlite = is_sqlite
         self._xact_id: int | None = None
         self._generation: int | None = None
+
+    def inserting(self, table: Table) -> sqlite.Insert | postgresql.Insert:
+        """Give an insert that can say what happens where the row exists already."""
+        # The standard has no words for it; both databases have the same ones.
+        return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:

@@ -17,7 +17,6 @@ from sqlalchemy import (
     true,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
 from gateway.core.jobs.request import RequestClass
 from gateway.core.vocabulary import TERMINAL_STATES, JobState
@@ -44,9 +43,8 @@ def intern_class(writer: Writer, request: RequestClass) -> int:
     if found is not None:
         return int(found)
     # Two submits of one new shape may race; the one that loses reads the winner's row.
-    dialect = sqlite if writer.is_sqlite else postgresql
     writer.connection.execute(
-        dialect.insert(request_classes)
+        writer.inserting(request_classes)
         .values(digest=key, shape=shape, xact_id=writer.xact_id)
         .on_conflict_do_nothing(index_elements=["digest"])
     )

@@ -7,7 +7,6 @@ is gone.
 from collections.abc import Iterable
 
 from sqlalchemy import Connection, func, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from gateway.core.admission.types import NodeHold
 from gateway.db.engine import Writer
@@ -41,14 +40,13 @@ def store_node_holds(writer: Writer, holds: Iterable[NodeHold], at_us: int) -> t
 
 
 def _store(writer: Writer, hold: NodeHold, at_us: int) -> None:
-    dialect = sqlite if writer.is_sqlite else postgresql
     values = {
         "job_id": hold.job_id,
         "node_ids": list(hold.node_ids),
         "since_us": at_us,
         "xact_id": writer.xact_id,
     }
-    statement = dialect.insert(node_holds).values(flavor=hold.flavor, **values)
+    statement = writer.inserting(node_holds).values(flavor=hold.flavor, **values)
     writer.connection.execute(
         statement.on_conflict_do_update(index_elements=["flavor"], set_=values)
     )

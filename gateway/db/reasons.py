@@ -19,7 +19,6 @@ from sqlalchemy import (
     select,
     union,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import GenericFunction
 from sqlalchemy.types import BigInteger
@@ -117,8 +116,7 @@ def store_class_holds(writer: Writer, rows: Sequence[Mapping[str, Any]]) -> None
     """Store explanations of (queue, request class)."""
     if not rows:
         return
-    dialect = sqlite if writer.is_sqlite else postgresql
-    statement = dialect.insert(class_holds)
+    statement = writer.inserting(class_holds)
     changing = {
         name: statement.excluded[name] for name in rows[0] if name not in {"queue", "class_id"}
     }

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from gateway.core.policies.decay import Usage, added, at_landmark
 from gateway.core.vocabulary import AttemptPhase
@@ -79,12 +78,11 @@ def set_counted(writer: Writer, attempt_id: int, usage: int, at_us: int) -> None
 
 
 def _add(writer: Writer, note: UsageNote, at_us: int, half_life_us: int) -> None:
-    dialect = sqlite if writer.is_sqlite else postgresql
     first = {"usage": 0, "at_us": at_us, "xact_id": writer.xact_id}
     key = {"queue": note.queue, "user_name": note.user}
     # The row first, so that it can be locked: two transactions may both find none.
     writer.connection.execute(
-        dialect.insert(user_usage).values(**key, **first).on_conflict_do_nothing()
+        writer.inserting(user_usage).values(**key, **first).on_conflict_do_nothing()
     )
     is_it = (user_usage.c.queue == note.queue) & (user_usage.c.user_name == note.user)
     known = writer.connection.execute(

@@ -6,7 +6,7 @@ from gateway.backends.machine_drawing import count_of, drawing
 from gateway.backends.machine_types import Machine
 from gateway.core.devices.distances import gpu_links, nic_distances
 from gateway.core.devices.fleet import DeviceSlot, MachineType, Partition
-from gateway.core.devices.masks import bits_of
+from gateway.core.devices.masks import ordinals_of
 from gateway.core.devices.topology import layout_of
 from gateway.core.vocabulary import DeviceKind
 from gateway.errors import NotFound
@@ -84,5 +84,5 @@ def _place(device: DeviceSeen, slot: DeviceSlot) -> DevicePlaceView:
 
 
 def _partition(partition: Partition) -> PartitionView:
-    gpus = tuple(bit.bit_length() - 1 for bit in bits_of(partition.gpus))
+    gpus = tuple(ordinals_of(partition.gpus))
     return PartitionView(gpus=gpus, bandwidth=partition.bandwidth)

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 
 from gateway.core.admission import Admit
+from gateway.core.devices.masks import ordinals_of
 from gateway.core.jobs.request import RequestClass
 from gateway.core.queues.definitions import Flavor
 from gateway.core.resources import GPU, PODS, RDMA
@@ -44,19 +45,14 @@ def grant_pods(
             node_id=place.node_id,
             amounts=amounts[place.pod_set],
             devices=(
-                *((DeviceKind.GPU, bit) for bit in bits(place.gpu_mask)),
-                *((DeviceKind.RDMA, bit) for bit in bits(place.nic_mask)),
+                *((DeviceKind.GPU, bit) for bit in ordinals_of(place.gpu_mask)),
+                *((DeviceKind.RDMA, bit) for bit in ordinals_of(place.nic_mask)),
             ),
             tolerations=tolerations.get(place.pod_set, ()),
         )
         # The plan is in the order of ranks, and this is where that becomes a fact.
         for rank, place in enumerate(admit.placements)
     )
-
-
-def bits(mask: int) -> list[int]:
-    """Give the ordinals in a mask."""
-    return [position for position in range(mask.bit_length()) if mask >> position & 1]
 
 
 def object_name(job_name: str, uid: str, attempt: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from gateway.core.admission.asking import ASKED_JOB, Forecast, Scope, forecast
 from gateway.core.admission.types import Admit, ClassHold
 from gateway.core.admission.unblock import Lift, Unblock, words_of
+from gateway.core.devices.masks import ordinals_of
 from gateway.core.queues.definitions import Flavor
 from gateway.core.resources.node_rules import Toleration
 from gateway.core.resources.words import counted, listed
@@ -29,7 +30,6 @@ from gateway.schemas.views import (
 )
 from gateway.service.context import Caller, Gateway
 from gateway.service.gangs import request_of
-from gateway.service.grants import bits
 from gateway.service.mirroring import refresh
 from gateway.service.presenting import device_ref
 from gateway.service.standing import lift_views, possible
@@ -174,7 +174,7 @@ def _placed(
             devices=tuple(
                 device_ref(devices[place.node_id, kind, ordinal])
                 for kind, mask in _masks(place.gpu_mask, place.nic_mask)
-                for ordinal in bits(mask)
+                for ordinal in ordinals_of(mask)
                 # The very moment between both readings may have taken a device away.
                 if (place.node_id, kind, ordinal) in devices
             ),

@@ -13,6 +13,11 @@ def bits_of(mask: int) -> list[int]:
     return bits
 
 
+def ordinals_of(mask: int) -> list[int]:
+    """Give the ordinals of a mask's devices, lowest first."""
+    return [bit.bit_length() - 1 for bit in bits_of(mask)]
+
+
 @lru_cache(maxsize=4096)
 def lowest_of(mask: int) -> tuple[int, ...]:
     """Give the masks of the lowest 0, 1, 2, ... devices of a mask."""

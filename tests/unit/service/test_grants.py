@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.core.admission import Admit, PodPlacement
+from gateway.core.devices.masks import ordinals_of
 from gateway.core.jobs.request import PodSetRequest, RequestClass
 from gateway.core.queues.definitions import Flavor
 from gateway.core.resources import amounts
 from gateway.core.resources.node_rules import Toleration
 from gateway.core.vocabulary import DeviceKind
-from gateway.service.grants import MAX_OBJECT_NAME, bits, grant_pods, object_name
+from gateway.service.grants import MAX_OBJECT_NAME, grant_pods, object_name
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
@@ -52,7 +53,7 @@ def test_pods_are_ranked_as_placed_and_devices_are_not_amounts() -> None:
 
 @given(st.sets(st.integers(0, 62)))
 def test_a_mask_is_its_ordinals(ordinals: set[int]) -> None:
-    assert bits(sum(1 << ordinal for ordinal in ordinals)) == sorted(ordinals)
+    assert ordinals_of(sum(1 << ordinal for ordinal in ordinals)) == sorted(ordinals)
 
 
 @given(
