@@ -15,6 +15,7 @@ from gateway.core.vocabulary import (
 from gateway.db import attempts as attempt_rows
 from gateway.db.engine import Connection, Row
 from gateway.db.reasons import get_class_hold, get_queue_hold
+from gateway.db.state import read_serial
 from gateway.schemas.base import instant
 from gateway.schemas.views import CauseView, ExplainView, QuotaStepView
 from gateway.service.context import Caller, Gateway
@@ -30,7 +31,8 @@ def explain(gateway: Gateway, caller: Caller, job_id: str) -> ExplainView:
         job = find_visible(connection, caller, job_id)
         state = JobState(job["state"])
         answer = _waiting if state in WAITING_STATES else _under_way
-        fields = answer(connection, job)
+        # What no cycle decided is told as of the last one.
+        fields = {"serial": read_serial(connection), **answer(connection, job)}
     # Outside of the transaction: the order is read by another one.
     if not job["is_quarantined"]:
         fields |= _live(gateway, job, state)
@@ -41,7 +43,6 @@ def _under_way(connection: Connection, job: Row) -> dict[str, Any]:
     """Answer for a job that does not wait any more."""
     return {
         "summary": _story(connection, job),
-        "serial": job["reason_serial"],
         "reason": job["reason"] if job["state"] == JobState.RESERVED else None,
         **(_set_aside(job) if job["is_quarantined"] else {}),
     }
@@ -130,7 +131,6 @@ def _plainly(job: Row, reason: Reason, words: str, unblock: str) -> dict[str, An
         "summary": f"{job['name']} waits: {words}",
         "causes": (CauseView(reason=reason, detail=words),),
         "unblock": (unblock,) if unblock else (),
-        "serial": job["reason_serial"],
     }
 
 

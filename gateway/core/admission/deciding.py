@@ -18,7 +18,7 @@ from gateway.core.admission.walk import QueueWalk, Turn
 from gateway.core.jobs.request import RequestClass
 from gateway.core.policies import named
 from gateway.core.policies.fairness import FAIRNESS, Candidate, Contest
-from gateway.core.policies.placement import PLACEMENT, GangPlaces, PlacementPolicy
+from gateway.core.policies.placement import PLACEMENT, GangPlaces, PlacementPolicy, would_place
 from gateway.core.queues.definitions import Queue
 from gateway.core.queues.share import borrows
 from gateway.core.vocabulary import UNLIMITED, Blocking, QueueState, Reason, WhenCanBorrow
@@ -262,10 +262,8 @@ class Pass:
 
     def _fits_beside(self, request: RequestClass, option: Option) -> bool:
         """Whether a gang would find room if no nodes were kept for others."""
-        mark, nodes = self.scene.room.mark(), self.scene.nodes(request, option.choice)
-        fits = self.place(self.scene.room, request.pod_sets, nodes) is not None
-        self.scene.room.back_to(mark)
-        return fits
+        nodes = self.scene.nodes(request, option.choice)
+        return would_place(self.place, self.scene.room, request.pod_sets, nodes)
 
     def _place_all_anew(self, gang: Gang) -> GangPlaces | None:
         """Let a gang in by moving those that this pass admitted; nothing of it is committed yet."""

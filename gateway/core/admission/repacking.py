@@ -16,7 +16,7 @@ from typing import NamedTuple
 from gateway.core.devices.fleet import Bool
 from gateway.core.jobs.request import RequestClass
 from gateway.core.placing.room import Room
-from gateway.core.policies.placement import GangPlaces, PlacementPolicy
+from gateway.core.policies.placement import GangPlaces, PlacementPolicy, would_place
 from gateway.core.resources import CPU, GPU
 
 MOST_REPACKED = 32
@@ -76,10 +76,7 @@ class Repacking:
         return [found[index] for index in range(len(gangs))]
 
     def _would_fit(self, gang: Gang) -> bool:
-        mark = self.room.mark()
-        fits = self.place(self.room, gang.request.pod_sets, gang.nodes) is not None
-        self.room.back_to(mark)
-        return fits
+        return would_place(self.place, self.room, gang.request.pod_sets, gang.nodes)
 
     def _put_back(self, standing: Sequence[tuple[Gang, GangPlaces]]) -> None:
         self.room.back_to(self.mark)

@@ -27,6 +27,7 @@ __all__ = [
     "fragmentation",
     "pack",
     "spread",
+    "would_place",
 ]
 
 Put = Callable[[Room, Attempt], GangPlaces | None]
@@ -38,6 +39,16 @@ class PlacementPolicy(Protocol):
 
     def __call__(self, room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces | None:
         """Give every pod's place; `nodes` is a mask of allowed nodes by pod set name."""
+
+
+def would_place(
+    place: PlacementPolicy, room: Room, pod_sets: PodSets, nodes: dict[str, Bool]
+) -> bool:
+    """Whether a policy finds a place for a gang; nothing stays taken."""
+    mark = room.mark()
+    is_placed = place(room, pod_sets, nodes) is not None
+    room.back_to(mark)
+    return is_placed
 
 
 def pack(room: Room, pod_sets: PodSets, nodes: dict[str, Bool]) -> GangPlaces | None:

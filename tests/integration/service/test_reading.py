@@ -130,6 +130,16 @@ def test_explain_answers_in_every_state(world: World) -> None:
     assert "cancelled by anna" in explain(world.gateway, ANNA, other).summary
 
 
+def test_what_no_cycle_decided_is_told_as_of_the_last_one(world: World) -> None:
+    held, running = world.submit(name="held", hold=True), world.submit(name="running")
+    world.until(running, JobState.RUNNING)
+    serials = {explain(world.gateway, ANNA, job_id).serial for job_id in (held, running)}
+    world.turn()
+    later = {explain(world.gateway, ANNA, job_id).serial for job_id in (held, running)}
+    assert min(serials) > 0
+    assert later == {serial + 1 for serial in serials}
+
+
 def test_position_counts_only_those_ahead_in_the_queue(world: World) -> None:
     world.until(world.submit(name="first", workers=1), JobState.RUNNING)
     ids = [world.submit(name=f"job-{n}", priority=n) for n in range(3)]
