@@ -15,7 +15,7 @@ from typing import Final
 from gateway.backends.machine_reading import read_machine
 from gateway.backends.machine_types import Machine
 from gateway.core.devices.fleet import MachineType
-from gateway.core.vocabulary import LABEL_PREFIX
+from gateway.core.vocabulary import INSTANCE_TYPE_LABEL, MACHINE_TYPE_LABEL
 from gateway.errors import InvalidInput
 
 __all__ = [
@@ -29,8 +29,6 @@ __all__ = [
     "use_site_machines",
 ]
 
-OWN_LABEL: Final = LABEL_PREFIX + "machine-type"
-INSTANCE_LABEL: Final = "node.kubernetes.io/instance-type"
 SUFFIX: Final = ".yaml"
 _SITE: Final[dict[str, Machine]] = {}
 """Types of the site's folder; filled once at start-up, before anybody looks a type up."""
@@ -65,7 +63,7 @@ def known_facts() -> Mapping[str, MachineType]:
     for each in filter(_has_facts, machines().values()):
         # A node without our own label is of the type that its cloud names.
         found |= dict.fromkeys(
-            {each.match.get(INSTANCE_LABEL, each.name), each.name}, each.topology
+            {each.match.get(INSTANCE_TYPE_LABEL, each.name), each.name}, each.topology
         )
     return found
 
@@ -75,7 +73,7 @@ def machine_matching(labels: Mapping[str, str]) -> Machine | None:
 
     None where no type fits, or more than one: a wrong pair is worse than an unknown one.
     """
-    if own := labels.get(OWN_LABEL):
+    if own := labels.get(MACHINE_TYPE_LABEL):
         return machines().get(own)
     found = [each for each in machines().values() if _is_of(each, labels)]
     return found[0] if len(found) == 1 else None

@@ -23,14 +23,12 @@ from gateway.backends.machine_rules import require_agreement
 from gateway.backends.machine_types import Machine
 from gateway.core.devices.fleet import DeviceSlot, MachineType, Partition
 from gateway.core.resources import CPU, MEMORY, PODS
-from gateway.core.vocabulary import DeviceKind
+from gateway.core.vocabulary import MOST_DEVICES, DeviceKind
 from gateway.errors import InvalidInput
 
 _BYTES_PER_GIB: Final = 1024**3
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 _PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
-MOST_DEVICES: Final = 62
-"""Of one kind: as many as a mask of the placement holds."""
 REQUIRED = ("cpu_cores", "memory_gib", "gpus", "nics")
 KEYS = (
     *REQUIRED,

@@ -9,10 +9,9 @@ from typing import Final
 
 from gateway.backends.base import NodeSeen
 from gateway.backends.machine_catalogue import Machine, machine, machine_names
-from gateway.core.vocabulary import LABEL_PREFIX, DeviceHealth
+from gateway.core.vocabulary import MACHINE_TYPE_LABEL, DeviceHealth
 from gateway.errors import InvalidInput
 
-MACHINE_TYPE_LABEL: Final = LABEL_PREFIX + "machine-type"
 # A typing error such as 1000000xcpu should be a refusal, not a server without memory.
 MOST_NODES: Final = 100_000
 _PART = re.compile(r"(?:(?P<count>[0-9]{1,6})x)?(?P<name>[a-z][a-z0-9-]*)")

@@ -293,6 +293,12 @@ class WhenCanBorrow(StrEnum):
 
 LABEL_PREFIX: Final = "training-gateway.io/"
 """Prefix of every label and annotation of the product."""
+MACHINE_TYPE_LABEL: Final = LABEL_PREFIX + "machine-type"
+"""Node label by which a site names a node's machine type."""
+INSTANCE_TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
+"""Node label by which clouds name it."""
+MOST_DEVICES: Final = 62
+"""Devices of one kind on a node: as many as a mask holds whose sign stays out of bit counts."""
 ENVIRONMENT_PREFIX: Final = "TRAINING_GATEWAY_"
 """Prefix of every environment variable of the product."""
 # KEP-3521: a gate can be taken off a pod but never put on later, so the template carries it from

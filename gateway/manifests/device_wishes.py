@@ -8,13 +8,11 @@ import math
 from fractions import Fraction
 from typing import Any, Final
 
-from gateway.core.vocabulary import PairRule, PartitionRule
+from gateway.core.vocabulary import MOST_DEVICES, PairRule, PartitionRule
 from gateway.manifests.fields import to_text
 from gateway.manifests.pod_requests import Requests
 from gateway.manifests.spot import Spot
 
-MOST_NICS: Final = 62
-"""NICs of one node that the inventory can tell apart."""
 _COUNTS: Final = ("nics", "nics_per_gpu")
 
 
@@ -71,10 +69,10 @@ def _with_nics(settled: dict[str, Any], per_pod: Requests, gpus: int) -> Request
 
 def _refuse_unmeant(spot: Spot, wanted: int, per_pod: Requests) -> None:
     spot.demand(
-        wanted <= MOST_NICS,
+        wanted <= MOST_DEVICES,
         f"{wanted} NICs for a pod are more than any machine has",
         "lower it",
-        allowed=(f"at most {MOST_NICS} NICs per pod",),
+        allowed=(f"at most {MOST_DEVICES} NICs per pod",),
     )
     asked = per_pod.get("rdma", wanted)
     spot.demand(

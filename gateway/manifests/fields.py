@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, datetime
 from typing import Any, Final
 
-from gateway.core.vocabulary import LABEL_PREFIX, Guarantee, PairRule, PartitionRule
+from gateway.core.vocabulary import LABEL_PREFIX, MOST_DEVICES, Guarantee, PairRule, PartitionRule
 from gateway.errors import GatewayError, InvalidInput, NotSupportedYet
 from gateway.manifests.json_text import read_json
 from gateway.manifests.options import TOPOLOGY_LABELS
@@ -199,7 +199,7 @@ FIELDS: Final = {
         Field(name="priority_class", read=dns_label, is_text=True),
         Field(name="flavors", read=_list, neutral=([],), hint="use a nodeSelector"),
         Field(name="nics_per_gpu", read=_number),
-        Field(name="nics", read=_whole(0, 62)),
+        Field(name="nics", read=_whole(0, MOST_DEVICES)),
         Field(name="all_nics", read=Spot.flag, neutral=(False,), hint="ask for a number of nics"),
         Field(name="partition", read=_choice(*PartitionRule)),
         Field(name="guarantee", read=_choice(*Guarantee), neutral=(Guarantee.ADVISORY.value,)),

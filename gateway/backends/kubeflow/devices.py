@@ -11,12 +11,16 @@ from typing import Final
 
 from gateway.backends.base import DeviceSeen
 from gateway.backends.kubeflow.json_paths import Json, text_at, texts_at, whole_at
-from gateway.backends.kubeflow.names import MACHINE_TYPE_LABEL, TOPOLOGY_ANNOTATION, is_gpu, is_rdma
+from gateway.backends.kubeflow.names import TOPOLOGY_ANNOTATION, is_gpu, is_rdma
 from gateway.backends.kubeflow.requests import total_of
 from gateway.backends.machine_catalogue import machine_matching
-from gateway.core.vocabulary import DeviceHealth, DeviceKind
+from gateway.core.vocabulary import (
+    INSTANCE_TYPE_LABEL,
+    MACHINE_TYPE_LABEL,
+    DeviceHealth,
+    DeviceKind,
+)
 
-INSTANCE_TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
 MOST_WHOLE_NICS: Final = 32
 """Device plugins that share a NIC report hundreds; such a count says nothing about NICs."""
 MOST_DEVICES: Final = 256

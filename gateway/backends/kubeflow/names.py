@@ -32,8 +32,6 @@ RECREATED_ANNOTATION: Final = LABEL_PREFIX + "recreated"
 """On the PyTorchJob, the UIDs of re-created pods that were or are about to be opened."""
 TOPOLOGY_ANNOTATION: Final = LABEL_PREFIX + "topology"
 """On a node, a JSON list of its devices."""
-MACHINE_TYPE_LABEL: Final = LABEL_PREFIX + "machine-type"
-"""On a node, the name of a built-in machine type."""
 
 KUEUE_PREFIX: Final = "kueue.x-k8s.io/"
 SIDECAR_INJECTION: Final = "sidecar.istio.io/inject"

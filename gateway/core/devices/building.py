@@ -10,10 +10,7 @@ from gateway.core.devices.fleet import DeviceSlot, Fleet, Int64, MachineType
 from gateway.core.devices.known_facts import NOTHING_KNOWN, KnownMachines, with_facts
 from gateway.core.devices.rows import DeviceRow, NodeRow
 from gateway.core.resources import CPU, MEMORY, PODS
-from gateway.core.vocabulary import DeviceHealth, DeviceKind
-
-MAX_DEVICES = 62
-"""Devices of one kind on a node that fit a mask; further ones are left alone."""
+from gateway.core.vocabulary import MOST_DEVICES, DeviceHealth, DeviceKind
 
 
 class NodeDevices(NamedTuple):
@@ -36,7 +33,8 @@ def devices_of_node(rows: Iterable[DeviceRow]) -> NodeDevices:
     A device that is missing, unhealthy, used by others or not wholly free is never in a free mask;
     one that is gone is in no mask at all, and its slot stays, so that ordinals keep their meaning.
     """
-    known = sorted((row for row in rows if row.ordinal < MAX_DEVICES), key=lambda row: row.ordinal)
+    # Further ones fit no mask and are left alone.
+    known = sorted((row for row in rows if row.ordinal < MOST_DEVICES), key=lambda row: row.ordinal)
     gpus = [row for row in known if row.kind is DeviceKind.GPU]
     nics = [row for row in known if row.kind is DeviceKind.RDMA]
     gpu_all, gpu_free = _masks(gpus)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gateway.core.devices.building import (
-    MAX_DEVICES,
     NO_DEVICES,
     NodeDevices,
     amount_columns,
@@ -24,7 +23,7 @@ from gateway.core.devices.building import (
 from gateway.core.devices.fleet import DeviceSlot, Fleet
 from gateway.core.devices.known_facts import NOTHING_KNOWN, KnownMachines
 from gateway.core.devices.rows import DeviceRow, NodeRow
-from gateway.core.vocabulary import DeviceHealth, DeviceKind
+from gateway.core.vocabulary import MOST_DEVICES, DeviceHealth, DeviceKind
 
 Item = TypeVar("Item")
 Value = TypeVar("Value", bound=np.generic)
@@ -66,7 +65,7 @@ class FleetState:
                 self._apply_node(node, old)
         by_node: dict[int, list[DeviceRow]] = {}
         for device in devices:
-            if device.ordinal < MAX_DEVICES:
+            if device.ordinal < MOST_DEVICES:
                 by_node.setdefault(device.node_id, []).append(device)
         for node_id, rows in by_node.items():
             self._apply_devices(node_id, rows)
