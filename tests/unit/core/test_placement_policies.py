@@ -110,6 +110,15 @@ def test_where_nothing_is_known_gangs_are_packed() -> None:
     assert rows(put(fragmentation, without_gpus, ONE)) == [0]
 
 
+def test_slices_keep_a_gang_off_nodes_without_their_label_too() -> None:
+    nodes = [a_node(0), a_node(1, labels=RACKS[0])]
+    fleet = a_fleet(nodes, [device for i in range(2) for device in devices_of(i)])
+    gang = replace(ONE, slices=(("rack", 1),))
+    for policy in (fragmentation, spread):
+        assert rows(put(policy, typically(fleet, ONE), gang)) == [1]
+        assert put(policy, typically(fleet, ONE), replace(ONE, slices=(("block", 1),))) is None
+
+
 def test_a_required_level_keeps_a_gang_off_nodes_without_it() -> None:
     nodes = [a_node(0), a_node(1, labels=RACKS[0])]
     fleet = a_fleet(nodes, [device for i in range(2) for device in devices_of(i)])

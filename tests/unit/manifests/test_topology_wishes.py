@@ -1,9 +1,12 @@
 """A gang says how near its pods are to be by a level; it is kept as the node label it means."""
 
+import json
 from typing import Any
 
 import pytest
 
+from gateway.db.request_shapes import decode, encode
+from gateway.db.request_shapes import digest as class_digest
 from gateway.errors import InvalidInput
 from gateway.manifests import ReadOptions, digest, read_job
 from gateway.manifests.options import TOPOLOGY_LABELS
@@ -174,3 +177,21 @@ def test_an_empty_list_of_nodes_avoids_nobody() -> None:
     plain = read_job(a_manifest())
     assert request_of(read_job(a_manifest(), ReadOptions(overrides=overrides))) == request_of(plain)
     assert "avoid" not in plain.model_dump_json(exclude_defaults=True)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"slice_level": "rack", "slice_size": 1},
+        {"avoid_nodes": ["n1"]},
+        {"avoid_nodes": ["n1"], "avoid_mode": "preferred"},
+    ],
+)
+def test_a_class_is_told_apart_by_its_wish_and_read_again_with_it(wish: dict[str, Any]) -> None:
+    plain = encode(request_of(read_job(a_manifest())))
+    assert not {"slices", "avoid", "is_avoid_required"} & plain[0].keys()
+    request = request_of(read_job(a_manifest(), ReadOptions(overrides={"topology": wish})))
+    # Stored as JSON, in which tuples become lists.
+    stored = json.loads(json.dumps(encode(request)))
+    assert decode(stored) == request
+    assert class_digest(stored) != class_digest(plain)
