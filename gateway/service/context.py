@@ -82,6 +82,8 @@ class Wake:
         """Start asleep."""
         self._event = threading.Event()
         self._room = threading.Event()
+        # A call that comes while both are cleared must leave both set, or none.
+        self._both = threading.Lock()
 
     def set(self) -> None:
         """Ask for a cycle soon; many calls make one."""
@@ -89,8 +91,9 @@ class Wake:
 
     def hurry(self) -> None:
         """Ask for a cycle now, since room may have come free."""
-        self._event.set()
-        self._room.set()
+        with self._both:
+            self._event.set()
+            self._room.set()
 
     def rest(self, seconds: float) -> None:
         """Let requests have the processor, but no longer than until room may have come free."""
@@ -100,8 +103,9 @@ class Wake:
         """Wait until somebody asks; True when somebody did."""
         asked = self._event.wait(timeout_seconds)
         # Cleared before the work and not after it, so a call during the work is not lost.
-        self._event.clear()
-        self._room.clear()
+        with self._both:
+            self._event.clear()
+            self._room.clear()
         return asked
 
 

@@ -63,7 +63,7 @@ class Ticker:
         self.rounds.lease()
         self._every(settings.lease_seconds / LEASE_RENEWALS, self.rounds.lease)
         self._every(settings.inventory_seconds, self.rounds.inventory, delay_seconds=0)
-        self._every(settings.cycle_seconds, self.rounds.cycle)
+        self._every(settings.cycle_seconds, self._cycle)
         self._every(settings.launch_seconds, self._gangs_due.set)
         self._every(settings.launch_seconds * TIDY_EVERY, self.rounds.tidy)
         self._every(USAGE_SECONDS, self.rounds.usage)
@@ -118,6 +118,10 @@ class Ticker:
         if self.gateway.leadership.epoch is None:
             self._announce()
             return False
+        return self._cycle()
+
+    def _cycle(self) -> bool:
+        """Decide, and have launched who was admitted; True when somebody was."""
         is_admitted = self.rounds.cycle()
         if is_admitted:
             self._gangs_due.set()
