@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gateway.core.admission.lifts import whole
 from gateway.core.jobs.request import RequestClass
 from gateway.core.placing.room import Room, with_rule
 from gateway.core.vocabulary import PairRule, Reason
@@ -76,7 +77,8 @@ def could_ever_pay(case: Case, queue: str, charges: Charges) -> bool:
 def could_ever_stand(case: Case, request: RequestClass, choice: Choice) -> bool:
     """Whether the idle fleet may hold the gang: each pod set alone, and all of them together."""
     alone = all(
-        placed(case, idle_room(case), RequestClass(pod_sets=(each,)), choice) is not None
+        # Slices are cut out of the whole gang; a set alone may be less than one.
+        placed(case, idle_room(case), whole(RequestClass(pod_sets=(each,))), choice) is not None
         for each in request.pod_sets
     )
     together = placed(case, idle_room(case), request, choice) or placed(
