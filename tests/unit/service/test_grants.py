@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.core.admission import Admit, PodPlacement
-from gateway.core.devices.masks import ordinals_of
 from gateway.core.jobs.request import PodSetRequest, RequestClass
 from gateway.core.queues.definitions import Flavor
 from gateway.core.resources import amounts
@@ -49,11 +48,6 @@ def test_pods_are_ranked_as_placed_and_devices_are_not_amounts() -> None:
     assert worker.amounts == {"cpu": 500, "memory": 7, "pods": 1, "example.com/fpga": 3}
     gpu, nic = DeviceKind.GPU, DeviceKind.RDMA
     assert worker.devices == ((gpu, 0), (gpu, 2), (nic, 1))
-
-
-@given(st.sets(st.integers(0, 62)))
-def test_a_mask_is_its_ordinals(ordinals: set[int]) -> None:
-    assert ordinals_of(sum(1 << ordinal for ordinal in ordinals)) == sorted(ordinals)
 
 
 @given(
