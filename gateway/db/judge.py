@@ -14,7 +14,7 @@ from functools import partial
 from itertools import starmap
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Column, String, Update, func, select, update
+from sqlalchemy import BigInteger, String, Update, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from gateway.core.vocabulary import AttemptPhase, DeviceHealth, DeviceKind, JobState
@@ -33,11 +33,10 @@ from gateway.db.tables import (
 )
 from gateway.errors import StaleVersion
 
-MOST_IDS = 5_000
-"""In one list of a statement; SQLite takes 32,766 values."""
 Row = dict[str, Any]
 DeviceKey = tuple[int, DeviceKind, int]
 """(node id, kind, ordinal)."""
+_ID: Final = {"its_id": BigInteger()}
 _JOB_KEY: Final = dict.fromkeys(("job", "known", "number", "at"), BigInteger())
 _AMOUNT: Final[Types] = {"node": BigInteger(), "name": String(), "amount": BigInteger()}
 
@@ -132,13 +131,19 @@ def _attempt_row(grant: Grant) -> Row:
 def _take_nodes(writer: Writer, pods: Sequence[GrantPod]) -> None:
     """Lock the nodes, which may have been cordoned since the plan, and mark them changed."""
     node_ids = sorted({pod.node_id for pod in pods})
-    if _count(writer, _locking(writer), nodes.c.id, node_ids) != len(node_ids):
+    wanted = list(map(_id_row, node_ids))
+    if update_rows(writer, _ID, wanted, partial(_locking, writer)) != len(wanted):
         raise GrantConflict("one of these nodes takes no new pods")
 
 
-def _locking(writer: Writer) -> Update:
+def _id_row(row_id: int) -> Row:
+    return {"its_id": row_id}
+
+
+def _locking(writer: Writer, given: Given) -> Update:
     return (
         update(nodes)
+        .where(nodes.c.id == given("its_id"))
         .where(nodes.c.is_present, ~nodes.c.is_cordoned, nodes.c.health == DeviceHealth.HEALTHY)
         .values(xact_id=writer.xact_id)
     )
@@ -221,7 +226,8 @@ def _grant_devices(writer: Writer, owners: Mapping[DeviceKey, int]) -> None:
     if not owners.keys() <= known.keys():
         raise GrantConflict("one of these devices is not known")
     device_ids = [known[key] for key in owners]
-    if _count(writer, _taking_devices(writer), devices.c.id, device_ids) != len(device_ids):
+    wanted = list(map(_id_row, device_ids))
+    if update_rows(writer, _ID, wanted, partial(_taking_devices, writer)) != len(wanted):
         raise GrantConflict("one of these devices is not free")
     rows = map(_device_grant_row, owners.values(), device_ids)
     insert_rows(writer, device_grants, list(rows))
@@ -243,10 +249,11 @@ def _device_grant_row(assignment_id: int, device_id: int) -> Row:
     }
 
 
-def _taking_devices(writer: Writer) -> Update:
+def _taking_devices(writer: Writer, given: Given) -> Update:
     return (
         update(devices)
         .where(
+            devices.c.id == given("its_id"),
             # A whole device: one that is shared out in part has units left and is none.
             devices.c.units_free == devices.c.units_total,
             devices.c.is_present,
@@ -286,12 +293,3 @@ def _charge_row(grant: Grant, charge: tuple[str, str, str, int]) -> Row:
         "amount": amount,
         "reserved_us": grant.at_us,
     }
-
-
-def _count(writer: Writer, statement: Update, column: Column[int], ids: Sequence[int]) -> int:
-    """Run an update for the rows with these ids, in pieces; gives how many it met."""
-    met = 0
-    for start in range(0, len(ids), MOST_IDS):
-        piece = statement.where(column.in_(ids[start : start + MOST_IDS]))
-        met += writer.connection.execute(piece).rowcount
-    return met
