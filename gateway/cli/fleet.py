@@ -13,7 +13,8 @@ from gateway.cli.device_types import device_types
 from gateway.cli.options import DeviceId, Output
 from gateway.cli.output import Column, Format, console, labelled, show_data, show_list, show_one
 from gateway.cli.session import client
-from gateway.cli.terminal import clean, cores, counted, gibibytes
+from gateway.cli.terminal import clean, cores, gibibytes
+from gateway.core.resources.words import counted
 from gateway.core.vocabulary import DeviceHealth, DeviceKind
 
 if TYPE_CHECKING:  # the models cost a tenth of a second, and most commands need none

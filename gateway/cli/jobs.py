@@ -12,7 +12,8 @@ from gateway.cli import exits
 from gateway.cli.options import DryRun, Namespace, Output, detaching, given
 from gateway.cli.output import Column, Format, console, show_list, show_one
 from gateway.cli.session import client
-from gateway.cli.terminal import age, clean, counted, moment_words, span
+from gateway.cli.terminal import age, clean, moment_words, span
+from gateway.core.resources.words import counted
 from gateway.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:  # the models cost a tenth of a second, and help needs none

@@ -42,12 +42,6 @@ def moment_words(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S")
 
 
-def counted(count: int, noun: str) -> str:
-    """Give a number with its noun: "1 pod", "2 pods"."""
-    # The same as in the core, whose package the light install does not load.
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def cores(millis: int) -> str:
     """Give millicores as cores."""
     return f"{millis / 1000:g}"
