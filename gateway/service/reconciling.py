@@ -40,8 +40,6 @@ def reconcile_due(gateway: Gateway) -> int:
     changed += len(looks.changed)
     if changed:
         gateway.wake.set()
-    if looks.has_freed:
-        gateway.wake.hurry()
     return changed
 
 
@@ -53,8 +51,6 @@ class _Looks:
     calls: Calls
     changed: set[int] = field(default_factory=set)
     """Attempts whose job changed state."""
-    has_freed: bool = False
-    """Whether any of them gave its devices back."""
 
     def take(self, pairs: Sequence[tuple[Row, Row]]) -> None:
         """Look at a batch; what ended is freed at once where its pods are gone."""
@@ -64,7 +60,8 @@ class _Looks:
         stopping = filter(_is_stopping, [*works, *ended])
         freed = settle_stops(self.gateway, self._looked(leaving, stopping))
         self.changed |= freed
-        self.has_freed = self.has_freed or bool(freed)
+        if freed:
+            self.gateway.wake.hurry()
 
     def _looked(
         self, look: Callable[[Gateway, Work], Result | None], works: Iterable[Work]
