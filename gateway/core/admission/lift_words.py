@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gateway.core.admission.lifts import LOOSER, Change, Lack, Question
-from gateway.core.admission.slice_causes import slices_in_words
+from gateway.core.admission.slice_causes import slices_in_words, slices_of
 from gateway.core.admission.trial import Scene
 from gateway.core.admission.unblock import Lift, Lifts, Unblock
 from gateway.core.jobs.request import RequestClass
@@ -135,8 +135,7 @@ def _level(question: Question, change: Change) -> Iterator[Part]:
 def _slices(question: Question, change: Change) -> Iterator[Part]:
     if not change.is_whole:
         return
-    # The sets of one gang are cut alike.
-    slices = next(each.slices for each in question.request.pod_sets if each.slices)
+    slices = slices_of(question.request)
     lifts = tuple(Lift(kind=LiftKind.SLICES, target=label, amount=size) for label, size in slices)
     yield f"accept pods without {slices_in_words(slices)}", lifts
 

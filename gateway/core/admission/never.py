@@ -10,7 +10,7 @@ import numpy as np
 from gateway.core.admission.asks import FlavorChoice, charges_of
 from gateway.core.admission.lifts import spread, whole
 from gateway.core.admission.nearest import nearest_words
-from gateway.core.admission.slice_causes import slices_in_words
+from gateway.core.admission.slice_causes import slices_in_words, slices_of
 from gateway.core.admission.trial import Scene, new_scene
 from gateway.core.admission.types import Cause, ClassHold, Policies, Snapshot
 from gateway.core.devices.fleet import Bool
@@ -141,8 +141,8 @@ def _joint_words(idle: Room, request: RequestClass, nodes: dict[str, Bool]) -> l
     uncut = whole(request)
     if uncut != request and pack(idle, uncut.pod_sets, nodes):
         idle.back_to(mark)
-        slices = next(each.slices for each in request.pod_sets if each.slices)
-        return [f"no room for the whole gang in {slices_in_words(slices)}, even when idle"]
+        cut = slices_in_words(slices_of(request))
+        return [f"no room for the whole gang in {cut}, even when idle"]
     looser = spread(uncut)
     if looser != request and pack(idle, looser.pod_sets, nodes):
         idle.back_to(mark)

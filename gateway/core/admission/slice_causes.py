@@ -4,11 +4,16 @@ from collections.abc import Iterable
 
 from gateway.core.admission.types import Cause
 from gateway.core.devices.fleet import Int64
-from gateway.core.jobs.request import PodSetRequest
+from gateway.core.jobs.request import PodSetRequest, RequestClass
 from gateway.core.placing.room import Room
 from gateway.core.placing.slicing import count_slices
 from gateway.core.resources.words import counted, listed
 from gateway.core.vocabulary import Reason
+
+
+def slices_of(request: RequestClass) -> tuple[tuple[str, int], ...]:
+    """Give the slices of a gang that has some; the sets of one gang are cut alike."""
+    return next(each.slices for each in request.pod_sets if each.slices)
 
 
 def slices_in_words(slices: Iterable[tuple[str, int]]) -> str:
